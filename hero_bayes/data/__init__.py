@@ -1,0 +1,1 @@
+"""Label tables: reading, checking, selecting, aligning, and the bundled real data."""
