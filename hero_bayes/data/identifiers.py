@@ -73,7 +73,10 @@ def read_ids(column: "pd.Series[Any]") -> Coded:
         codes, ids = pd.factorize(np.array([id_string(v) for v in column], dtype=object))
         return codes.astype(np.int64), np.asarray(ids, dtype=object)
     raw_codes, uniques = pd.factorize(column)
-    strings = np.array([id_string(value) for value in uniques], dtype=object)
+    if pd.api.types.is_integer_dtype(uniques.dtype):
+        strings = np.array([str(value) for value in uniques.tolist()], dtype=object)
+    else:
+        strings = np.array([id_string(value) for value in uniques], dtype=object)
     recode, ids = pd.factorize(strings)
     lookup = np.append(recode, -1).astype(np.int64)  # a missing raw code (-1) stays -1
     return lookup[raw_codes], np.asarray(ids, dtype=object)

@@ -151,8 +151,7 @@ def _number_or_inf(column: "pd.Series[Any]") -> NDArray[np.float64]:
     """
     values = numbers(column)
     missing = column.isna().to_numpy(dtype=bool)
-    values[np.isnan(values) & ~missing] = np.inf
-    return values
+    return np.where(np.isnan(values) & ~missing, np.inf, values)
 
 
 def _missing_ids(table: Table, role: str, rows: Rows) -> str:
