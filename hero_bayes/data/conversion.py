@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,9 +69,9 @@ def to_dataset(labels: "Labels") -> "xr.Dataset":
     }
     for name in ("prompt", "prompt_group", "generation", "gold_prob"):
         if getattr(labels, name) is not None:
-            data[name] = ("item", np.array(getattr(labels, name)))
+            data[name] = ("item", _filled(getattr(labels, name)))
     for name, values in {**labels.texts, **labels.covariates}.items():
-        data[name] = ("item", np.array(values))
+        data[name] = ("item", _filled(values))
     coords: dict[str, Any] = {
         "item": ("item", np.array(labels.items)),
         "labeler": ("labeler", np.array(labels.labelers)),
@@ -83,5 +84,12 @@ def to_dataset(labels: "Labels") -> "xr.Dataset":
         ("version", "labeler"),
     ):
         words = getattr(labels, f"group_{name}" if dim == "group" else name)
-        coords[name] = (dim, np.array([word or "" for word in words], dtype=object))
+        coords[name] = (dim, _filled(np.array(words, dtype=object)))
     return xr.Dataset(data, coords, attrs={"fingerprint": labels.fingerprint})
+
+
+def _filled(values: NDArray[Any]) -> NDArray[Any]:
+    """Copy, with empty strings for missing words, so that the dataset can be written."""
+    if values.dtype != object:
+        return np.array(values)
+    return np.array(["" if value is None else value for value in values], dtype=object)

@@ -1,5 +1,6 @@
 """Ids of items, labelers, rounds and arms: read as strings, put into one canonical order."""
 
+import datetime
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "canonical_order",
+    "contained",
     "id_string",
     "id_strings",
     "read_ids",
@@ -43,6 +45,8 @@ def id_string(value: Any) -> str | None:
         if math.isnan(number):
             return None
         return str(int(number)) if number.is_integer() else repr(number)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return str(value.date())  # a CSV file writes the same day without a time
     return str(value)
 
 
@@ -121,6 +125,12 @@ def shared_coordinate(
     return np.asarray(uniques, dtype=object)[order], result
 
 
+def contained(ids: NDArray[np.object_], others: Iterable[str]) -> NDArray[np.bool_]:
+    """Return which ids are among the others, by hashing (``np.isin`` compares all pairs)."""
+    found = set(others)
+    return np.fromiter((name in found for name in ids), dtype=bool, count=len(ids))
+
+
 def row_list(rows: Sequence[int] | NDArray[np.integer]) -> str:
     """Say which rows, for an error message: the first five, counted from 0."""
     shown = ", ".join(str(int(row)) for row in rows[:ROWS_SHOWN])
@@ -131,5 +141,6 @@ def row_list(rows: Sequence[int] | NDArray[np.integer]) -> str:
 def some(values: Iterable[Any], limit: int = ROWS_SHOWN) -> str:
     """Quote the first few values for an error message."""
     items = list(values)
-    shown = ", ".join(repr(value) for value in items[:limit])
+    plain = [value.item() if isinstance(value, np.generic) else value for value in items[:limit]]
+    shown = ", ".join(repr(value) for value in plain)
     return shown + (f" and {len(items) - limit:,} more" if len(items) > limit else "")

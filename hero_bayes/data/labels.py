@@ -195,8 +195,10 @@ class Labels:
         Ids and texts called "NA" or "None" stay what they are; in other columns they are missing.
         """
         columns = options.get("columns")
+        entries = building.covariate_entries(options.get("covariates"))
+        texts = [entry.column for entry in entries if isinstance(entry, TextCovariates)]
         read = [
-            None if path is None else tables.read_csv(path, columns)
+            None if path is None else tables.read_csv(path, columns, texts)
             for path in (labels, items, labelers)
         ]
         return cls.from_frames(*read, **options)

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from hero_bayes.data.building import UNLABELED, check_choice, compress
-from hero_bayes.data.identifiers import id_strings, read_ids, some
+from hero_bayes.data.identifiers import contained, id_strings, read_ids, some
 from hero_bayes.data.verdicts import INVALID, invalid_message, parse_gold
 from hero_bayes.errors import DataError
 
@@ -82,7 +82,7 @@ def take_items(labels: "Labels", items_idx: ArrayLike) -> "Labels":
     in_item[idx] = True
     counts = labels.labels_per_item
     rows = np.repeat(in_item, counts)
-    abstained = np.isin(labels.abstained_item, labels.items[idx])
+    abstained = contained(labels.abstained_item, labels.items[idx])
     changes: dict[str, Any] = {
         name: None if getattr(labels, name) is None else getattr(labels, name)[idx]
         for name in (
@@ -137,7 +137,7 @@ def with_labelers(
     about = [known.get(name, (None, None)) for name in new]
     silent = np.ones(len(labels.abstained_item), dtype=bool)
     if not abstained:
-        silent = np.isin(labels.abstained_labeler, new)
+        silent = contained(labels.abstained_labeler, new)
     arrays = compress(
         item_idx[rows],
         labeler_idx[rows],
@@ -184,7 +184,8 @@ def with_gold(labels: "Labels", gold: Any) -> "Labels":
 
 
 def _item_mask(labels: "Labels", items: Any) -> Mask:
-    array = np.asarray(items)
+    is_mask = pd.api.types.is_bool_dtype(getattr(items, "dtype", None))
+    array = np.asarray(items, dtype=bool if is_mask else None)
     if array.dtype == bool:
         if array.shape != (labels.n_items,):
             raise DataError(
@@ -203,7 +204,7 @@ def _mask(role: str, known: NDArray[np.object_], wanted: Any) -> Mask:
             f"unknown {role} ids: {some(sorted(unknown))}; the table has {some(known[:5])}"
             + (f" and {len(known) - 5:,} more" if len(known) > 5 else "")
         )
-    return np.array([name in ids for name in known], dtype=bool)
+    return contained(known, ids)
 
 
 def _without_empty_groups(labels: "Labels") -> "Labels":

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.data.identifiers import some
+from hero_bayes.data.identifiers import contained, some
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -102,7 +102,7 @@ def summarise(labels: "Labels", history: "Labels | None" = None) -> LabelsSummar
     unseen: NDArray[np.bool_] | None = None
     if history is not None:
         seen = set(history.labelers[history.labels_per_labeler > 0])
-        unseen = np.array([name not in seen for name in labels.labelers], dtype=bool)
+        unseen = ~contained(labels.labelers, seen)
     sizes = np.bincount(labels.group_idx, minlength=labels.n_groups)
     golds = np.bincount(labels.group_idx[labels.has_gold], minlength=labels.n_groups)
     names = labels.groups("all items")

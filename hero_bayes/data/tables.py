@@ -136,16 +136,25 @@ def _find(name: str, frame: pd.DataFrame, role: str, columns: Mapping[str, str])
     )
 
 
-def read_csv(path: str | os.PathLike[str], columns: Mapping[str, str] | None) -> pd.DataFrame:
+def read_csv(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, str] | None = None,
+    texts: Sequence[str] = (),
+) -> pd.DataFrame:
     """Read a CSV file with every value as text.
 
     An id or a text called "NA" or "None" stays what it is; in the other columns such words, and
-    empty fields everywhere, are missing.
+    empty fields everywhere, are missing. ``texts`` names further text columns.
     """
     source = _existing(path)
     chosen = dict(columns or {})
     names = [*TEXT_ROLES, *(alias for role in ("item", "labeler") for alias in ALIASES[role])]
-    as_text = {*names, *(chosen[role] for role in TEXT_ROLES if role in chosen), *LABELER_ROLES}
+    as_text = {
+        *texts,
+        *names,
+        *(chosen[role] for role in TEXT_ROLES if role in chosen),
+        *LABELER_ROLES,
+    }
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -164,7 +173,9 @@ def read_csv(path: str | os.PathLike[str], columns: Mapping[str, str] | None) ->
 
 def read_parquet(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a Parquet file, or say why not."""
-    source = _existing(path)
+    source = Path(path)
+    if not source.is_dir():  # a folder of parts is fine
+        source = _existing(path)
     try:
         return pd.read_parquet(source)
     except (OSError, ValueError) as error:

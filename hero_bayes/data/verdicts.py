@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.data.identifiers import row_list
+from hero_bayes.data.identifiers import row_list, some
 from hero_bayes.errors import DataError
 
 __all__ = ["ABSTAINED", "INVALID", "Verdicts", "parse_gold", "parse_verdicts", "token"]
@@ -114,7 +114,7 @@ def parse_gold(column: "pd.Series[Any]", positive: Any, negative: Any) -> Verdic
 def invalid_message(name: str, table: str, verdicts: Verdicts, positive: Any) -> str:
     """Say which values of a column are neither 0 nor 1, how many, in which rows, and the fix."""
     rows = np.flatnonzero(verdicts.code == INVALID)
-    counts = verdicts.column.iloc[rows].astype(object).map(repr).value_counts()
+    counts = verdicts.column.iloc[rows].astype(object).map(lambda v: some([v])).value_counts()
     listed = ", ".join(f"{v} ({n:,}x)" for v, n in counts.head(VALUES_SHOWN).items())
     if len(counts) > VALUES_SHOWN:
         listed += f" and {len(counts) - VALUES_SHOWN:,} more values"

@@ -7,6 +7,7 @@ from importlib import resources
 import numpy as np
 import pandas as pd
 
+from hero_bayes.data.identifiers import contained
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 
@@ -163,7 +164,7 @@ def demo_rounds() -> DemoRounds:
     # The place in the file separates the rounds by construction: no covariate of the demo.
     kept = {name: x for name, x in panel.covariates.items() if name != "file_order"}
     panel = dataclasses.replace(panel, covariates=kept)
-    dropped = ~np.isin(full.items, panel.items)
+    dropped = ~contained(full.items, panel.items)
     history = dataclasses.replace(
         panel.select(items=earlier), items_dropped=int((dropped & in_order).sum())
     )

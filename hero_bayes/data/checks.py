@@ -1,0 +1,52 @@
+"""What is legal but dangerous in a history and a current round."""
+
+from typing import TYPE_CHECKING
+
+from hero_bayes.data.check_gold import gold_findings
+from hero_bayes.data.check_rounds import labeler_id_findings, round_findings
+from hero_bayes.data.check_table import few_labelers, table_findings
+from hero_bayes.data.findings import Finding, Findings
+
+if TYPE_CHECKING:
+    from hero_bayes.data.labels import Labels
+
+__all__ = ["Finding", "Findings", "check"]
+
+
+def check(history: "Labels", current: "Labels | None" = None) -> Findings:
+    """Look for what is legal but dangerous, before any method runs.
+
+    Nothing is raised: each finding says what it is and what to do about it.
+
+    Parameters
+    ----------
+    history : Labels
+        The past rounds, with some gold.
+    current : Labels, optional
+        The round whose rate is wanted.
+
+    Returns
+    -------
+    Findings
+        Errors (some method will refuse), warnings (some answer may be wrong) and notes, in this
+        order; ``.table`` is a DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from hero_bayes.data.labels import Labels
+    >>> table = pd.DataFrame({"item": [1, 2], "labeler": ["a", "a"], "label": [1, 0]})
+    >>> check(Labels.from_frames(table)).codes
+    ('no_gold', 'few_labelers', 'small_group')
+    """
+    found: list[Finding] = []
+    rounds = [history] if current is None else [history, current]
+    found.extend(gold_findings(rounds))
+    if current is not None:
+        found.extend(round_findings(history, current))
+    found.extend(labeler_id_findings(*rounds))
+    for role, labels in zip(("history", "current"), rounds, strict=False):
+        found.extend(table_findings(labels, role))
+    role = "history" if current is None else "the current round"
+    found.extend(few_labelers(rounds[-1], role))
+    return Findings(tuple(found))
