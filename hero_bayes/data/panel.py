@@ -65,7 +65,8 @@ def align(history: "Labels", current: "Labels", unseen: str = "drop") -> Panel:
     active = current.labels_per_labeler > 0
     is_new = np.array([name not in seen for name in current.labelers], dtype=bool) & active
     new = tuple(current.labelers[is_new])
-    names = sorted(seen.union(new) if unseen == "include" else seen)
+    everyone = {*history.labelers, *current.labelers}
+    names = sorted(everyone if unseen == "include" else seen)
     labelers = np.array(names, dtype=object)[canonical_order(names)]
     past, now = history.with_labelers(labelers), current.with_labelers(labelers)
     for role in ("family", "version"):

@@ -1,0 +1,75 @@
+"""Debiased rates with honest intervals from gold-anchored history and silver labels.
+
+The names below are the public interface. Each is imported when first used, so that ``import
+hero_bayes`` costs nothing and PyMC is loaded only when a model is built.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hero_bayes._version import __version__
+
+if TYPE_CHECKING:
+    from hero_bayes.adjustment.adjust import adjust
+    from hero_bayes.data import datasets
+    from hero_bayes.data.checks import check
+    from hero_bayes.data.covariates import TextCovariates
+    from hero_bayes.data.labels import Labels
+    from hero_bayes.errors import DataError, Refusal
+    from hero_bayes.estimators.estimate import compare_methods, estimate
+    from hero_bayes.estimators.result import Estimate
+    from hero_bayes.inference.fit import fit
+    from hero_bayes.inference.storage import load, save
+
+_HOME = {
+    "load": "hero_bayes.inference.storage",
+    "save": "hero_bayes.inference.storage",
+    "adjust": "hero_bayes.adjustment.adjust",
+    "fit": "hero_bayes.inference.fit",
+    "DataError": "hero_bayes.errors",
+    "Estimate": "hero_bayes.estimators.result",
+    "Labels": "hero_bayes.data.labels",
+    "Refusal": "hero_bayes.errors",
+    "TextCovariates": "hero_bayes.data.covariates",
+    "check": "hero_bayes.data.checks",
+    "compare_methods": "hero_bayes.estimators.estimate",
+    "datasets": "hero_bayes.data.datasets",
+    "estimate": "hero_bayes.estimators.estimate",
+}
+
+#: Names that are modules.
+_ROOMS = frozenset({"datasets"})
+
+__all__ = [
+    "DataError",
+    "Estimate",
+    "Labels",
+    "Refusal",
+    "TextCovariates",
+    "__version__",
+    "adjust",
+    "check",
+    "compare_methods",
+    "datasets",
+    "estimate",
+    "fit",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'hero_bayes' has no attribute {name!r}")
+    home = import_module(_HOME[name])
+    value = (
+        home
+        if _HOME[name].rpartition(".")[2] == name and name == "datasets"
+        else getattr(home, name)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

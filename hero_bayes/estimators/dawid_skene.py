@@ -1,0 +1,122 @@
+"""Dawid and Skene's model on the current round alone."""
+
+import numpy as np
+import pandas as pd
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.errors import Refusal
+from hero_bayes.estimators import kernels
+from hero_bayes.estimators.anchored_em import (
+    MAX_ITERATIONS,
+    START_LIMITS,
+    TOLERANCE,
+    AnchorData,
+    label_codes,
+)
+from hero_bayes.estimators.information import parameter_covariance
+from hero_bayes.estimators.prevalence import group_evidence
+from hero_bayes.estimators.result import Estimate
+from hero_bayes.estimators.score import Profile, interior
+
+#: Two latent classes are not identified by fewer labels on an item, short of gold.
+LABELS_TO_IDENTIFY = 3
+
+
+def refuse_unidentified(current: Labels) -> None:
+    """Refuse when two latent classes cannot be told apart by counting parameters."""
+    widest = int(current.labels_per_item.max(initial=0))
+    if widest >= LABELS_TO_IDENTIFY or current.n_gold:
+        return
+    raise Refusal(
+        f"dawid_skene is not identified: no item of the current round has {LABELS_TO_IDENTIFY} "
+        f"labels (the most is {widest}), so label patterns have fewer degrees of freedom than the "
+        'model has parameters. Use method="hero1", which takes the labelers\' rates from history.'
+    )
+
+
+def start_from_votes(current: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rates and group prevalences as if the vote shares were the truth."""
+    share = np.where(np.isnan(current.vote_share), 0.5, current.vote_share)
+    truth = np.where(current.has_gold, current.gold, share)
+    by_label = np.repeat(truth, current.labels_per_item)
+    code, size = label_codes(current), 2 * current.n_labelers
+    positive = np.bincount(code, weights=by_label, minlength=size)
+    negative = np.bincount(code, weights=1.0 - by_label, minlength=size)
+    n_positive, n_negative = positive[0::2] + positive[1::2], negative[0::2] + negative[1::2]
+    sensitivity = (positive[1::2] + 1.0) / (n_positive + 2.0)
+    specificity = (negative[0::2] + 1.0) / (n_negative + 2.0)
+    group_size = np.bincount(current.group_idx, minlength=current.n_groups)
+    prevalence = np.bincount(current.group_idx, weights=truth, minlength=current.n_groups)
+    prevalence = prevalence / np.maximum(group_size, 1)
+    return (
+        np.clip(sensitivity, *START_LIMITS),
+        np.clip(specificity, *START_LIMITS),
+        np.clip(prevalence, *START_LIMITS),
+    )
+
+
+def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.ndarray) -> Estimate:
+    """Share of positive items by EM on the current labels, started at the vote shares.
+
+    It knows no history. Gold of the current round is clamped. Where most labelers err the same way
+    it learns their common error as truth; the mode is the one nearest to the majority.
+
+    References
+    ----------
+    .. [1] Dawid, A. P., Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates
+    using
+       the EM algorithm. Applied Statistics 28(1), 20-28. doi:10.2307/2346806
+    """
+    refuse_unidentified(current)
+    sensitivity, specificity, prevalence = start_from_votes(current)
+    data = AnchorData(
+        item_ptr=current.item_ptr,
+        code=label_codes(current),
+        gold=current.gold,
+        group_idx=current.group_idx,
+        n_labelers=current.n_labelers,
+        n_groups=current.n_groups,
+    )
+    _, iterations, change = kernels.anchored_em_loop(
+        data.item_ptr,
+        data.code,
+        data.gold,
+        data.group_idx,
+        sensitivity,
+        specificity,
+        prevalence,
+        TOLERANCE,
+        MAX_ITERATIONS,
+    )
+    covariance, remarks = parameter_covariance(data, sensitivity, specificity, prevalence)
+    position = 2 * current.n_labelers + group_position
+    variance = float(covariance[position, position])
+    evidence = group_evidence(current, item_idx, sensitivity, specificity)
+    floor = 2.0 * kernels.FLOOR
+    raw = float(prevalence[group_position])
+    value = 0.0 if raw < floor else 1.0 if raw > 1.0 - floor else raw
+    n = evidence.n_items
+    psi = np.asarray(kernels.psi_array(evidence.log_ratio, interior(value, n)))
+    scale = 1.0 / (n * max(float(np.mean(psi**2)), 1e-300)) / variance
+    labelers = pd.Index(current.labelers, name="labeler")
+    converged = bool(change <= TOLERANCE)
+    notes = ["no gold and no history: the labelers' common errors pass for truth", *remarks]
+    if not converged:
+        notes.append(f"the EM stopped after {iterations} iterations before it converged")
+    return Estimate(
+        value=value,
+        standard_error=float(np.sqrt(variance)),
+        method="dawid_skene",
+        estimand="item_rate",
+        group=group,
+        notes=tuple(notes),
+        details={
+            "boundary": {0.0: "lower", 1.0: "upper"}.get(value),
+            "n_items": n,
+            "sensitivity": pd.Series(sensitivity, labelers, name="sensitivity"),
+            "specificity": pd.Series(specificity, labelers, name="specificity"),
+            "iterations": int(iterations),
+            "converged": converged,
+        },
+        _interval=Profile(evidence.log_ratio, 0.0, value, scale).interval,
+    )

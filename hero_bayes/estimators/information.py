@@ -1,0 +1,113 @@
+"""Uncertainty of labeler parameters: the sandwich covariance of the anchored EM."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_bayes.estimators import kernels
+
+if TYPE_CHECKING:
+    from hero_bayes.estimators.anchored_em import AnchorData
+
+FloatArray = NDArray[np.float64]
+
+#: Information of a uniform distribution on [0, 1], lent to parameters that no label speaks of.
+UNIFORM_INFORMATION = 12.0
+#: A rate with fewer expected errors (or hits) than this counts as lying on the boundary.
+BOUNDARY_COUNT = 0.5
+#: Derivatives are never taken closer to 0 or 1 than this.
+DERIVATIVE_FLOOR = 1e-4
+#: Share of the complete-data information below which a direction counts as unidentified.
+SINGULAR = 1e-6
+
+
+def inside(rate: FloatArray, count: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Rates on the boundary moved to the posterior mean under a flat prior, (n p + 1) / (n + 2).
+
+    Returns the rates at which derivatives are finite, and which of them had been on the boundary.
+    """
+    on_boundary = (count >= 1.0) & (np.minimum(rate, 1.0 - rate) * count < BOUNDARY_COUNT)
+    moved = np.where(on_boundary, (rate * count + 1.0) / (count + 2.0), rate)
+    return np.clip(moved, DERIVATIVE_FLOOR, 1.0 - DERIVATIVE_FLOOR), on_boundary
+
+
+def interior_parameters(
+    data: "AnchorData", sensitivity: FloatArray, specificity: FloatArray, prevalence: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
+    """Parameters at which second derivatives are finite, P(y=1) there, and how many were moved."""
+    truth = np.zeros(data.item_ptr.size - 1)
+    table = kernels.log_ratio_table(sensitivity, specificity)
+    positives, _ = kernels.expected_counts(
+        data.item_ptr, data.code, data.gold, data.group_idx, table, prevalence, truth
+    )
+    count = np.bincount(data.code, minlength=table.size).astype(float)
+    n_positive = positives[0::2] + positives[1::2]
+    n_negative = count[0::2] + count[1::2] - n_positive
+    group_size = np.bincount(data.group_idx[data.group_idx >= 0], minlength=prevalence.size).astype(
+        float
+    )
+    sensitivity, moved_sensitivity = inside(sensitivity, n_positive)
+    specificity, moved_specificity = inside(specificity, n_negative)
+    prevalence, _ = inside(prevalence, group_size)
+    kernels.expected_counts(
+        data.item_ptr,
+        data.code,
+        data.gold,
+        data.group_idx,
+        kernels.log_ratio_table(sensitivity, specificity),
+        prevalence,
+        truth,
+    )
+    moved = int(moved_sensitivity.sum() + moved_specificity.sum())
+    return sensitivity, specificity, prevalence, truth, moved
+
+
+def parameter_covariance(
+    data: "AnchorData", sensitivity: FloatArray, specificity: FloatArray, prevalence: FloatArray
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Sandwich covariance H^-1 M H^-1 of (sensitivity, specificity, prevalence of each group).
+
+    H is the observed information, M the sum of outer products of the items' scores.
+
+    Returns
+    -------
+    covariance : array (2 * labeler + group, 2 * labeler + group)
+    remarks : tuple of str
+        Rates on the boundary, directions that the data do not identify.
+    """
+    sensitivity, specificity, prevalence, truth, moved = interior_parameters(
+        data, sensitivity, specificity, prevalence
+    )
+    complete, missing, outer = kernels.information_matrices(
+        data.item_ptr, data.code, data.group_idx, truth, sensitivity, specificity, prevalence
+    )
+    silent = complete < UNIFORM_INFORMATION
+    complete = np.where(silent, complete + UNIFORM_INFORMATION, complete)
+    outer[np.diag_indices_from(outer)] += np.where(silent, UNIFORM_INFORMATION, 0.0)
+    scale = 1.0 / np.sqrt(complete)
+    scaled = np.eye(complete.size) - scale[:, None] * missing * scale[None, :]
+    eigenvalue, vector = np.linalg.eigh(scaled)
+    weak = eigenvalue < SINGULAR
+    bread = scale[:, None] * ((vector / np.maximum(eigenvalue, SINGULAR)) @ vector.T) * scale
+    remarks = []
+    if moved:
+        remarks.append(
+            f"{moved} labeler rates lie at 0 or 1; their uncertainty is that of "
+            "(hits + 1) / (n + 2)"
+        )
+    if weak.any():
+        remarks.append(
+            f"{int(weak.sum())} directions of the labeler parameters are not identified by the "
+            "data; add gold labels"
+        )
+    return bread @ outer @ bread, tuple(remarks)
+
+
+def labeler_covariance(
+    data: "AnchorData", sensitivity: FloatArray, specificity: FloatArray, prevalence: FloatArray
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """The (sensitivity, specificity) block of :func:`parameter_covariance`."""
+    covariance, remarks = parameter_covariance(data, sensitivity, specificity, prevalence)
+    size = 2 * sensitivity.size
+    return covariance[:size, :size], remarks

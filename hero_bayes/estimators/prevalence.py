@@ -1,0 +1,134 @@
+"""Prevalence of a current group from labeler rates: point, standard error, interval.
+
+Shared by every estimator that solves the score equation with given rates (gold rates, HERO-1,
+HERO-2).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.estimators import kernels
+from hero_bayes.estimators.anchored_em import label_codes
+from hero_bayes.estimators.score import Boundary, Profile, clamp_gold, interior, solve
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class GroupEvidence:
+    """Evidence on the current items of one group under given labeler rates.
+
+    ``log_ratio`` is log p(labels | y=1) - log p(labels | y=0) by item, with gold as +inf or -inf.
+    ``slope`` is the gradient of the mean score in (sensitivity, specificity), a function of
+    prevalence.
+    """
+
+    item_idx: IntArray
+    log_ratio: FloatArray
+    item_ptr: IntArray
+    code: IntArray
+    sensitivity: FloatArray
+    specificity: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of items in the group."""
+        return int(self.item_idx.size)
+
+    def slope(self, prevalence: float) -> FloatArray:
+        """D mean psi / d (sensitivity, specificity) at one prevalence."""
+        return np.asarray(
+            kernels.score_gradient(
+                self.item_idx,
+                self.item_ptr,
+                self.code,
+                self.log_ratio,
+                prevalence,
+                self.sensitivity,
+                self.specificity,
+            )
+        )
+
+
+def group_evidence(
+    current: Labels, item_idx: IntArray, sensitivity: FloatArray, specificity: FloatArray
+) -> GroupEvidence:
+    """Evidence of the chosen items; ``current`` is on the coordinate of the rates."""
+    code = label_codes(current)
+    table = kernels.log_ratio_table(sensitivity, specificity)
+    log_ratio = kernels.sum_by_item(current.item_ptr, code, table)[item_idx]
+    return GroupEvidence(
+        item_idx=item_idx,
+        log_ratio=clamp_gold(log_ratio, current.gold[item_idx]),
+        item_ptr=current.item_ptr,
+        code=code,
+        sensitivity=sensitivity,
+        specificity=specificity,
+    )
+
+
+@dataclass(frozen=True)
+class ScoreSolution:
+    """Root of the score equation with its variance, term by term (all divided by A^2)."""
+
+    value: float
+    boundary: Boundary
+    curvature: float
+    sampling_variance: float
+    labeler_variance: float
+    covariate_variance: float
+    profile: Profile
+
+    @property
+    def standard_error(self) -> float:
+        """Square root of the whole variance."""
+        return float(
+            np.sqrt(self.sampling_variance + self.labeler_variance + self.covariate_variance)
+        )
+
+
+def score_solution(
+    evidence: GroupEvidence,
+    derivative_evidence: GroupEvidence,
+    covariance: FloatArray,
+    *,
+    shift: float = 0.0,
+    residual_variance: float | None = None,
+    covariate_variance: float = 0.0,
+) -> ScoreSolution:
+    """Solve mean psi(m) = shift and give the root's variance.
+
+    Notes
+    -----
+    Var = A^-1 [Var(psi - gamma'X) / n + gamma' S_X,hist gamma / N + G' S G] A^-1 with A = mean
+    psi^2, because d psi / d m = -psi^2 exactly. ``residual_variance`` is Var(psi - gamma'X),
+    Var(psi) if None; ``covariate_variance`` is gamma' S_X,hist gamma / N.
+    """
+    n = evidence.n_items
+    value, boundary = solve(evidence.log_ratio, shift)
+    at = interior(value, n)
+    psi = np.asarray(kernels.psi_array(evidence.log_ratio, at))
+    curvature = float(np.mean(psi**2))
+    spread = float(np.var(psi))
+    removed = 0.0 if residual_variance is None else spread - residual_variance
+    # Off the root (at a boundary) the scores do not average to the shift: take their second moment.
+    sampling = max((spread if at == value else curvature) - removed, 0.0)
+    gradient = derivative_evidence.slope(at)
+    variances = (
+        np.array([sampling / n, float(gradient @ covariance @ gradient), covariate_variance])
+        / curvature**2
+    )
+    claimed = 1.0 / (n * curvature)
+    return ScoreSolution(
+        value=value,
+        boundary=boundary,
+        curvature=curvature,
+        sampling_variance=float(variances[0]),
+        labeler_variance=float(variances[1]),
+        covariate_variance=float(variances[2]),
+        profile=Profile(evidence.log_ratio, shift, value, claimed / float(variances.sum())),
+    )

@@ -1,0 +1,93 @@
+"""From a solved score equation to an Estimate with notes a reader can use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hero_bayes.data.panel import Panel
+from hero_bayes.errors import Refusal
+from hero_bayes.estimators.prevalence import GroupEvidence, ScoreSolution
+from hero_bayes.estimators.result import Estimate
+
+#: An item whose log-likelihood ratio is this small tells nothing.
+NO_EVIDENCE = 1e-9
+
+
+def check_evidence(evidence: GroupEvidence, panel: Panel, group: str) -> None:
+    """Refuse when no current item carries any evidence about its truth.
+
+    Raises
+    ------
+    Refusal
+        If the group's labels all come from labelers unseen in history, or from labelers whose
+        labels do not depend on the truth.
+    """
+    if (np.abs(evidence.log_ratio) > NO_EVIDENCE).any():
+        return
+    if panel.labels_left_out:
+        raise Refusal(
+            f"no labeler of group {group!r} is known from history (left out: "
+            f"{', '.join(panel.labelers_left_out[:5])}); history says nothing about them. Let some "
+            "known "
+            'labelers label the current round, add gold to it, or fit model="pooled".'
+        )
+    raise Refusal(
+        f"the labels of group {group!r} do not depend on the truth (sensitivity + specificity = 1 "
+        "for every labeler that labeled it); no rate can be read from them"
+    )
+
+
+def left_out_note(panel: Panel) -> tuple[str, ...]:
+    """How many current labels come from labelers that history does not know."""
+    if not panel.labels_left_out:
+        return ()
+    share = panel.labels_left_out / (panel.labels_left_out + panel.current.n_labels)
+    return (
+        f"{panel.labels_left_out} labels ({share:.0%} of the current round) by "
+        f"{len(panel.labelers_left_out)} labelers unseen in history are left out",
+    )
+
+
+def boundary_note(solution: ScoreSolution) -> tuple[str, ...]:
+    """A sentence for a root on the boundary of [0, 1]."""
+    if solution.boundary is None:
+        return ()
+    return (
+        f"the estimate lies on the boundary {solution.value:.0f}: the labels show fewer "
+        f"{'positives' if solution.boundary == 'lower' else 'negatives'} than the labelers' own "
+        "error rates would produce; the interval is one-sided",
+    )
+
+
+def score_estimate(
+    solution: ScoreSolution,
+    panel: Panel,
+    *,
+    method: str,
+    group: str,
+    evidence: GroupEvidence,
+    remarks: Sequence[str] = (),
+    details: Mapping[str, Any],
+) -> Estimate:
+    """Assemble the Estimate of a score-equation method."""
+    return Estimate(
+        value=solution.value,
+        standard_error=solution.standard_error,
+        method=method,
+        estimand="prevalence",
+        group=group,
+        notes=(*boundary_note(solution), *left_out_note(panel), *remarks),
+        details={
+            "boundary": solution.boundary,
+            "n_items": evidence.n_items,
+            "n_gold_current": int(np.isinf(evidence.log_ratio).sum()),
+            "labels_left_out": panel.labels_left_out,
+            "labelers_left_out": panel.labelers_left_out,
+            "variance_sampling": solution.sampling_variance,
+            "variance_labelers": solution.labeler_variance,
+            "variance_covariate_mean": solution.covariate_variance,
+            **details,
+        },
+        _interval=solution.profile.interval,
+    )

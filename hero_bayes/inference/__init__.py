@@ -1,0 +1,1 @@
+"""Modes of inference: mode, NUTS, the cut posterior, and the evidence they leave behind."""

@@ -1,0 +1,133 @@
+"""The DataTree that a fit returns, with its provenance."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from hero_bayes._version import __version__
+from hero_bayes.data.labels import Labels
+from hero_bayes.inference.current import CurrentRound
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What an inference mode hands over."""
+
+    learned: xr.Dataset
+    now: CurrentRound
+    sample_stats: xr.Dataset | None
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a fit was asked for."""
+
+    model: str
+    mode: str
+    posterior: str
+    random_seed: int
+    priors: Mapping[str, Any]
+
+
+def posterior_dataset(result: Draws, current: Labels) -> xr.Dataset:
+    """Learned draws with the current round's prevalence and item rate in place."""
+    dims = ("chain", "draw", "group")
+    learned = result.learned.drop_vars("prevalence", errors="ignore")
+    learned = learned.drop_vars([d for d in ("group",) if d in learned.coords])
+    first = xr.Dataset(
+        {"prevalence": (dims, result.now.prevalence), "item_rate": (dims, result.now.item_rate)},
+        coords={
+            "chain": np.arange(result.now.prevalence.shape[0]),
+            "draw": np.arange(result.now.prevalence.shape[1]),
+            "group": current.groups("current"),
+        },
+    )
+    first["prevalence"].attrs["description"] = "rate among new items from the same source"
+    first["item_rate"].attrs["description"] = "share of positives among the items at hand"
+    return first.merge(learned, combine_attrs="drop")
+
+
+def group_dataset(history: Labels, current: Labels) -> xr.Dataset:
+    """Round and arm of every group (empty where there is none)."""
+    return xr.Dataset(
+        {
+            "round": ("group", [r or "" for r in current.group_round]),
+            "arm": ("group", [a or "" for a in current.group_arm]),
+            "history_round": ("history_group", [r or "" for r in history.group_round]),
+            "history_arm": ("history_group", [a or "" for a in history.group_arm]),
+        },
+        coords={"group": current.groups("current"), "history_group": history.groups("history")},
+    )
+
+
+def evidence_dataset(now: CurrentRound, current: Labels) -> xr.Dataset:
+    """Log-likelihood ratio of the current items' labels for the kept draws, with gold and group."""
+    groups = np.array(current.groups("current"), dtype=object)
+    return xr.Dataset(
+        {
+            "log_likelihood_ratio": (("chain", "draw", "item"), now.log_ratio),
+            "gold": ("item", current.gold),
+        },
+        coords={
+            "chain": np.arange(now.log_ratio.shape[0]),
+            "draw": now.kept,
+            "item": [str(name) for name in current.items],
+            "item_group": ("item", groups[current.group_idx].astype(str)),
+        },
+    )
+
+
+def left_out(model: pm.Model, current: Labels) -> tuple[list[str], int]:
+    """Current labelers that the model does not know, and how many labels they gave."""
+    if "labeler" not in model.coords:
+        return [], 0
+    known = set(model.coords["labeler"])
+    unknown = np.array([name not in known for name in current.labelers], dtype=bool)
+    return [str(n) for n in current.labelers[unknown]], int(
+        current.labels_per_labeler[unknown].sum()
+    )
+
+
+def assemble(
+    result: Draws, model: pm.Model, history: Labels, current: Labels, provenance: Provenance
+) -> xr.DataTree:
+    """Posterior, evidence and sampler statistics in one tree."""
+    groups: dict[str, xr.Dataset] = {
+        "posterior": posterior_dataset(result, current),
+        "evidence": evidence_dataset(result.now, current),
+        "constant_data": group_dataset(history, current),
+    }
+    if result.sample_stats is not None:
+        groups["sample_stats"] = result.sample_stats.drop_vars(
+            "divergence_message", errors="ignore"
+        )
+    tree = xr.DataTree.from_dict(groups)
+    labelers, n_labels = left_out(model, current)
+    library = {
+        key: value
+        for key, value in result.attributes.items()
+        if key.startswith(("inference_", "largest_", "log_density", "evaluations"))
+    }
+    tree.attrs = {
+        "hero_bayes_version": __version__,
+        "pymc_version": pm.__version__,
+        "model": provenance.model,
+        "mode": provenance.mode,
+        "posterior": provenance.posterior,
+        "random_seed": provenance.random_seed,
+        "priors": json.dumps(dict(provenance.priors), default=str),
+        "history_fingerprint": history.fingerprint,
+        "current_fingerprint": current.fingerprint,
+        "n_history_items": history.n_items,
+        "n_current_items": current.n_items,
+        "labels_left_out": n_labels,
+        "labelers_left_out": json.dumps(labelers),
+        **library,
+    }
+    return tree

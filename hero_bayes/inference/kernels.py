@@ -1,0 +1,109 @@
+"""Exact draws of one prevalence from its one-dimensional posterior."""
+
+import numpy as np
+from numba import njit
+
+from hero_bayes.estimators.kernels import class_probability, psi, score_root
+
+#: The grid reaches down to exp(-DEPTH) of the density at its mode.
+DEPTH = 25.0
+GRID_SIZE = 161
+#: Factors multiplied before one logarithm is taken; each is at least the smaller of m and 1 - m.
+CHUNK = 8
+
+
+@njit(cache=True)
+def log_density(log_ratio, alpha, beta, logit):
+    """Log posterior density of logit m: sum log(m r + 1 - m) + alpha log m + beta log(1 - m)."""
+    if logit >= 0.0:
+        complement = np.exp(-logit) / (1.0 + np.exp(-logit))
+        m = 1.0 / (1.0 + np.exp(-logit))
+    else:
+        m = np.exp(logit) / (1.0 + np.exp(logit))
+        complement = 1.0 / (1.0 + np.exp(logit))
+    total = alpha * np.log(m) + beta * np.log(complement)
+    product = 1.0
+    for i in range(log_ratio.size):
+        value = log_ratio[i]
+        if value <= 0.0:
+            product *= complement + m * np.exp(value)
+        else:
+            product *= m + complement * np.exp(-value)
+            total += value
+        if i % CHUNK == CHUNK - 1:
+            total += np.log(product)
+            product = 1.0
+    return total + np.log(product)
+
+
+@njit(cache=True)
+def reach(log_ratio, alpha, beta, mode, top, direction, width):
+    """Where, in one direction from the mode, the log-density has fallen by DEPTH."""
+    near, far = mode, mode + direction * width
+    while top - log_density(log_ratio, alpha, beta, far) < DEPTH and abs(far) < 700.0:
+        near = far
+        width *= 2.0
+        far = mode + direction * width
+    for _ in range(12):
+        middle = 0.5 * (near + far)
+        if top - log_density(log_ratio, alpha, beta, middle) < DEPTH:
+            near = middle
+        else:
+            far = middle
+    return far
+
+
+@njit(cache=True)
+def draw_prevalence(log_ratio, alpha, beta, uniform):
+    """One draw of m from its posterior given the items' log-likelihood ratios, by inverse CDF.
+
+    ``alpha`` and ``beta`` are the Beta prior's parameters plus the counts of gold 1 and gold 0. The
+    density of logit m is unimodal, because the log-density is concave in m. It is tabulated over
+    the stretch on which it is within exp(-25) of its mode, and the uniform number is put through
+    the trapezoidal CDF.
+    """
+    n = log_ratio.size
+    extended = np.empty(n + 2)
+    weight = np.empty(n + 2)
+    extended[:n] = log_ratio
+    extended[n], extended[n + 1] = np.inf, -np.inf
+    total = n + alpha + beta
+    weight[:n] = 1.0 / total
+    weight[n], weight[n + 1] = alpha / total, beta / total
+    m = min(max(score_root(extended, weight, 0.0), 1e-300), 1.0 - 1e-16)
+    mode = np.log(m) - np.log1p(-m)
+    curvature = 0.0
+    for i in range(n + 2):
+        curvature += total * weight[i] * psi(extended[i], m) ** 2
+    width = 3.0 / max(np.sqrt(curvature) * m * (1.0 - m), 1e-6)
+    top = log_density(log_ratio, alpha, beta, mode)
+    low = reach(log_ratio, alpha, beta, mode, top, -1.0, width)
+    high = reach(log_ratio, alpha, beta, mode, top, 1.0, width)
+    step = (high - low) / (GRID_SIZE - 1)
+    density = np.empty(GRID_SIZE)
+    cumulative = np.zeros(GRID_SIZE)
+    for k in range(GRID_SIZE):
+        density[k] = np.exp(log_density(log_ratio, alpha, beta, low + k * step) - top)
+        if k > 0:
+            cumulative[k] = cumulative[k - 1] + 0.5 * (density[k] + density[k - 1])
+    target = uniform * cumulative[-1]
+    cell = 0
+    while cell < GRID_SIZE - 2 and cumulative[cell + 1] < target:
+        cell += 1
+    rest, left, slope = target - cumulative[cell], density[cell], density[cell + 1] - density[cell]
+    # Solve left * x + slope * x^2 / 2 = rest for x in [0, 1].
+    root = np.sqrt(max(left * left + 2.0 * slope * rest, 0.0))
+    share = 2.0 * rest / (left + root) if left + root > 0.0 else 0.5
+    logit = low + (cell + min(max(share, 0.0), 1.0)) * step
+    if logit >= 0.0:
+        return 1.0 / (1.0 + np.exp(-logit))
+    return np.exp(logit) / (1.0 + np.exp(logit))
+
+
+@njit(cache=True)
+def truth_probability(log_ratio, prevalence):
+    """P(y=1 | labels) of every item at one prevalence."""
+    out = np.empty(log_ratio.size)
+    for i in range(out.size):
+        out[i] = class_probability(log_ratio[i], prevalence)
+    return out

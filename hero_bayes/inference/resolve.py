@@ -1,0 +1,77 @@
+"""Which factory a fit uses, and whether its arguments make sense."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pymc as pm
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.errors import DataError
+from hero_bayes.models import MODELS
+
+Factory = Callable[..., pm.Model]
+
+MODES = ("nuts", "map")
+POSTERIORS = ("cut", "joint")
+#: Variables of a model that the rest of the package reads.
+REQUIRED = ("prevalence", "class_log_likelihood")
+
+
+def resolve_model(model: str | Factory) -> tuple[str, Factory]:
+    """Name and factory of a model given by name or as a factory."""
+    if isinstance(model, str):
+        if model not in MODELS:
+            raise ValueError(f"unknown model {model!r}; one of {', '.join(MODELS)}, or a factory")
+        return model, MODELS[model]
+    if not callable(model):
+        raise ValueError(
+            f"model must be a name or a factory (history, current, **priors), got {model!r}"
+        )
+    return getattr(model, "__name__", type(model).__name__), model
+
+
+def check_arguments(mode: str, posterior: str, draws: int, tune: int, chains: int) -> None:
+    """Reject what ``fit`` does not understand."""
+    if mode not in MODES:
+        raise ValueError(f"unknown mode {mode!r}; one of {', '.join(MODES)}")
+    if posterior not in POSTERIORS:
+        raise ValueError(f"unknown posterior {posterior!r}; one of {', '.join(POSTERIORS)}")
+    for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def build(
+    factory: Factory, history: Labels, current: Labels, priors: Mapping[str, Any]
+) -> pm.Model:
+    """The factory's model, checked for the variables that a fit reads.
+
+    Raises
+    ------
+    ValueError
+        If the factory does not take one of the priors.
+    DataError
+        If the model lacks a required variable or dimension.
+    """
+    parameters = inspect.signature(factory).parameters
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    allowed = [name for name in parameters if name not in ("history", "current")]
+    unknown = [name for name in priors if name not in allowed]
+    if unknown and not open_ended:
+        raise ValueError(
+            f"unknown priors {', '.join(unknown)}; this model takes {', '.join(allowed) or 'none'}"
+        )
+    model = factory(history, current, **priors)
+    if not isinstance(model, pm.Model):
+        raise DataError(f"a factory returns a pm.Model, got {type(model).__name__}")
+    missing = [name for name in REQUIRED if name not in model.named_vars]
+    if missing or "group" not in model.coords:
+        lacking = missing or ["the dimension 'group'"]
+        raise DataError(
+            f"the model lacks {', '.join(lacking)}; a factory for hb.fit names its rate "
+            'pm.Beta("prevalence", ..., dims="group") and registers '
+            'pm.Deterministic("class_log_likelihood", ..., dims=("item", "truth")) for the '
+            "current items"
+        )
+    return model

@@ -1,0 +1,68 @@
+"""NUTS on a model's graph, started where the caller says."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from numpy.typing import NDArray
+
+from hero_bayes.inference.graph import EVIDENCE
+from hero_bayes.inference.progress import progress
+
+FloatArray = NDArray[np.float64]
+
+
+def stored_variables(model: pm.Model) -> list[str]:
+    """Free variables and deterministics, without the evidence, which is as long as the items."""
+    return [v.name for v in (*model.free_RVs, *model.deterministics) if v.name != EVIDENCE]
+
+
+def sample(
+    model: pm.Model,
+    start: Mapping[str, FloatArray],
+    *,
+    draws: int,
+    tune: int,
+    chains: int,
+    cores: int | None,
+    seed: int,
+    progressbar: bool,
+) -> xr.DataTree:
+    """Posterior draws by nutpie, or by PyMC's own NUTS where nutpie is not installed.
+
+    Chains start around the model's initial values, with ``start`` in place of those it names,
+    jittered by up to one on the unconstrained scale.
+    """
+    if find_spec("nutpie") is None:
+        return pm.sample(
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            cores=cores,
+            random_seed=seed,
+            initvals=dict(start),
+            progressbar=progressbar,
+            quiet=not progressbar,
+            nuts_sampler="pymc",
+            var_names=stored_variables(model),
+            model=model,
+        )
+    import nutpie
+
+    with progress(progressbar, chains * (draws + tune)) as report:
+        compiled = nutpie.compile_pymc_model(
+            model, freeze_model=False, initial_points=dict(start), var_names=stored_variables(model)
+        )
+        return nutpie.sample(
+            compiled,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            cores=cores,
+            seed=seed,
+            save_warmup=False,
+            progress_bar=False,
+            progress_callback=report,
+        )

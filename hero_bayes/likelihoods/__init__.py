@@ -1,0 +1,1 @@
+"""Likelihood formulas, each written once and evaluated by numpy or by PyTensor."""

@@ -1,0 +1,15 @@
+"""Layers and complete models: what is assumed, one assumption a file.
+
+A complete model is a sentence of three layers: outcome (how often is the truth 1), labelers (how
+labels arise from the truth) and transport (what the current round inherits from history). Each
+factory takes ``(history, current, **priors)`` and returns a plain ``pm.Model``; nothing here
+samples, plots or reads files.
+"""
+
+from hero_bayes.models.hero import hero
+from hero_bayes.models.pooled import pooled
+
+#: Complete models by the name that ``hb.fit(model=...)`` takes.
+MODELS = {"hero": hero, "pooled": pooled}
+
+__all__ = ["MODELS", "hero", "pooled"]
