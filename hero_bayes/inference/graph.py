@@ -30,8 +30,9 @@ def evidence_function(model: pm.Model) -> Callable[[Mapping[str, FloatArray]], F
     """
     if EVIDENCE not in model.named_vars:
         raise DataError(
-            f"the model registers no deterministic {EVIDENCE!r} (item, truth); a factory for hb.fit "
-            f'adds pm.Deterministic("{EVIDENCE}", ..., dims=("item", "truth")) for the current items'
+            f"the model registers no deterministic {EVIDENCE!r} (item, truth); a factory for "
+            f'hb.fit adds pm.Deterministic("{EVIDENCE}", ..., dims=("item", "truth")) for the '
+            "current items"
         )
     terms = model[EVIDENCE]
     known = set(ancestors([terms]))

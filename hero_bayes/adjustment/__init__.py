@@ -1,0 +1,1 @@
+"""Control variates after the fact: HERO-2 applied to a fitted posterior."""
