@@ -184,7 +184,7 @@ def with_gold(labels: "Labels", gold: Any) -> "Labels":
 
 
 def _item_mask(labels: "Labels", items: Any) -> Mask:
-    is_mask = pd.api.types.is_bool_dtype(getattr(items, "dtype", None))
+    is_mask = str(getattr(items, "dtype", "")).startswith("bool")  # nullable ones too
     array = np.asarray(items, dtype=bool if is_mask else None)
     if array.dtype == bool:
         if array.shape != (labels.n_items,):

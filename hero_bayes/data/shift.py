@@ -38,7 +38,7 @@ def covariate_shift(
     moved = np.abs(difference) > tiny
     unit = np.where(constant, 1.0, spread)
     standardised = np.where(
-        constant, np.where(moved, np.sign(difference) * np.inf, 0.0), difference / unit
+        constant, np.where(moved, np.copysign(np.inf, difference), 0.0), difference / unit
     )
     z = np.where(
         constant, np.where(moved, np.inf, 0.0), np.abs(difference) / np.where(constant, 1.0, noise)

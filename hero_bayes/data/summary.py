@@ -129,6 +129,7 @@ def gold_counts(labels: "Labels") -> pd.DataFrame:
     """Count labels, labels on gold of each class, and abstentions, by labeler."""
     gold = np.repeat(labels.gold, labels.labels_per_item)
     n = labels.n_labelers
+    index = pd.Index(labels.labelers, name="labeler", dtype=object)
     silent = pd.Series(labels.abstained_labeler, dtype=object).value_counts()
     return pd.DataFrame(
         {
@@ -136,9 +137,9 @@ def gold_counts(labels: "Labels") -> pd.DataFrame:
             "n_gold_positive": np.bincount(labels.labeler_idx[gold == 1], minlength=n),
             "n_gold_negative": np.bincount(labels.labeler_idx[gold == 0], minlength=n),
             "abstentions": [int(silent.get(name, 0)) for name in labels.labelers],
-            "family": np.array(labels.family, dtype=object),
+            "family": pd.Series(labels.family, index=index, dtype=object),
         },
-        index=pd.Index(labels.labelers, name="labeler", dtype=object),
+        index=index,
     )
 
 

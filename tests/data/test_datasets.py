@@ -1,0 +1,117 @@
+"""The bundled data set, the demo rounds, and the script that builds them."""
+
+import runpy
+import sys
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hero_bayes.data import datasets
+from hero_bayes.errors import DataError
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "build_dices350.py"
+
+
+@pytest.fixture(scope="module")
+def dices():
+    return datasets.load("dices350")
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return datasets.demo_rounds()
+
+
+def test_sizes_match_the_catalogue(dices):
+    entry = datasets.available().set_index("name").loc["dices350"]
+    assert (dices.n_items, dices.n_labelers) == (entry["items"], entry["labelers"]) == (350, 123)
+    assert dices.n_labels == entry["labels"]
+    assert dices.n_gold == entry["gold"] == 350
+    assert dices.n_labels + len(dices.abstained_item) == 43_050
+    assert entry["licence"].startswith("CC BY 4.0")
+
+
+def test_published_facts(dices):
+    assert dices.gold.sum() == 175
+    majority = np.mean(dices.vote_share > 0.5) + np.mean(dices.vote_share == 0.5) / 2
+    assert majority == pytest.approx(0.229, abs=0.001)
+    assert sorted(dices.covariates) == ["context_chars", "file_order", "n_turns", "response_chars"]
+    assert sorted(dices.covariates["file_order"]) == list(range(350))
+
+
+def test_attribution():
+    said = datasets.describe("dices350")
+    for words in ("Google LLC", "CC BY 4.0", "Aroyo et al. (2023)", "2306.11247", "Changes made"):
+        assert words in said
+    with pytest.raises(DataError, match="no data set 'dices'; available are dices350"):
+        datasets.load("dices")
+
+
+def test_files_are_small_and_carry_the_licence():
+    folder = resources.files("hero_bayes.data.datasets")
+    files = [entry for entry in folder.iterdir() if entry.name.endswith(".parquet")]
+    assert len(files) == 2
+    assert sum(len(entry.read_bytes()) for entry in files) < 300_000
+    assert "Attribution 4.0" in (folder / "README.md").read_text()
+
+
+def test_demo_rounds(demo, dices):
+    ten = [f"r{number:03d}" for number in range(1, 11)]
+    assert demo.history.labelers.tolist() == demo.current.labelers.tolist() == ten
+    assert demo.history.n_items + demo.history.items_dropped == 175
+    assert demo.current.n_items + demo.current.items_dropped == 175
+    assert demo.history.n_gold == 40
+    assert demo.current.n_gold == 0
+    order = dict(zip(dices.items, dices.covariates["file_order"], strict=True))
+    assert max(order[item] for item in demo.history.items) < 175
+    assert min(order[item] for item in demo.current.items) >= 175
+    gold = dict(zip(dices.items, dices.gold, strict=True))
+    assert demo.truth == np.mean([gold[item] for item in demo.current.items])
+    known = demo.history.has_gold
+    assert [gold[item] for item in demo.history.items[known]] == demo.history.gold[known].tolist()
+    assert "file_order" not in demo.history.covariates
+
+
+def test_demo_rounds_are_the_same_each_time(demo):
+    again = datasets.demo_rounds()
+    assert (again.history, again.current, again.truth) == (demo.history, demo.current, demo.truth)
+
+
+@pytest.fixture
+def source(tmp_path, dices):
+    """Write the source tables back, as the script reads them."""
+    codes = {name: int(name) for name in dices.items}
+    labels, items, _ = dices.to_frames()
+    labels["label"] = labels["label"].fillna(2)
+    for frame in (labels, items):
+        frame["item"] = frame["item"].map(codes)
+    labels.sample(frac=1, random_state=1).to_csv(tmp_path / "labels.csv", index=False)
+    items.astype({"gold": int})[["item", "gold"]].to_csv(tmp_path / "gold.csv", index=False)
+    items.drop(columns="gold").assign(n_yes=0).to_csv(tmp_path / "items.csv", index=False)
+    return tmp_path
+
+
+def run_script(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+
+
+def test_script_rebuilds_the_bundled_tables(source, tmp_path, monkeypatch):
+    output = tmp_path / "built"
+    run_script(monkeypatch, source, "--output", output)
+    folder = resources.files("hero_bayes.data.datasets")
+    for name in ("labels", "items"):
+        file = f"dices350_{name}.parquet"
+        with (folder / file).open("rb") as bundled:
+            expected = pd.read_parquet(bundled)
+        pd.testing.assert_frame_equal(pd.read_parquet(output / file), expected)
+
+
+def test_script_refuses_other_tables(source, monkeypatch):
+    labels = pd.read_csv(source / "labels.csv")
+    labels.iloc[1:].to_csv(source / "labels.csv", index=False)
+    with pytest.raises(SystemExit, match="not the DICES-350 tables"):
+        run_script(monkeypatch, source)
