@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.tensor.variable import TensorVariable
 
 from hero_bayes.data.counts import gold_code
 from hero_bayes.data.labels import Labels
@@ -52,8 +53,8 @@ def two_rounds(
 def _labels_potential(
     name: str,
     labels: Labels,
-    class_terms: pt.TensorVariable,
-    rate: pt.TensorVariable,
+    class_terms: TensorVariable,
+    rate: TensorVariable,
     prefix: str,
 ) -> None:
     """The log-likelihood of one round's labels and gold, one term an item."""

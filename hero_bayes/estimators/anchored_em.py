@@ -157,7 +157,7 @@ def gold_prevalence(data: AnchorData) -> FloatArray:
     positive = np.bincount(group, weights=data.gold[known], minlength=data.n_groups)
     pooled = float(np.nanmean(data.gold))
     share = np.divide(positive, size, out=np.full(data.n_groups, pooled), where=size > 0)
-    return np.clip(share, *START_LIMITS)
+    return np.asarray(np.clip(share, *START_LIMITS))
 
 
 def log_likelihood(

@@ -57,8 +57,8 @@ def hero2(
     """
     if not design.names:
         raise Refusal(
-            "hero2 needs covariates: declare them with Labels.from_frames(..., covariates=[...]) in "
-            'both history and current, or use method="hero1"'
+            "hero2 needs covariates: declare them with Labels.from_frames(..., covariates=[...]) "
+            'in both history and current, or use method="hero1"'
         )
     first, evidence, derivative_evidence = hero1_solution(anchored, group, item_idx)
     x = design.current[item_idx]

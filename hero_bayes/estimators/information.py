@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-#: Information of a uniform distribution on [0, 1], lent to parameters that no label speaks of.
+#: Information (1 / variance) of a uniform distribution on [0, 1]. Directions in which the data know
+#: less than that get its variance: a probability is never less certain than "anything goes".
 UNIFORM_INFORMATION = 12.0
 #: A rate with fewer expected errors (or hits) than this counts as lying on the boundary.
 BOUNDARY_COUNT = 0.5
 #: Derivatives are never taken closer to 0 or 1 than this.
 DERIVATIVE_FLOOR = 1e-4
-#: Share of the complete-data information below which a direction counts as unidentified.
-SINGULAR = 1e-6
 
 
 def inside(rate: FloatArray, count: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -68,7 +67,8 @@ def parameter_covariance(
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Sandwich covariance H^-1 M H^-1 of (sensitivity, specificity, prevalence of each group).
 
-    H is the observed information, M the sum of outer products of the items' scores.
+    H is the observed information, M the sum of outer products of the items' scores. Directions with
+    less information than a uniform distribution on [0, 1] get that distribution's variance, 1/12.
 
     Returns
     -------
@@ -82,14 +82,13 @@ def parameter_covariance(
     complete, missing, outer = kernels.information_matrices(
         data.item_ptr, data.code, data.group_idx, truth, sensitivity, specificity, prevalence
     )
-    silent = complete < UNIFORM_INFORMATION
-    complete = np.where(silent, complete + UNIFORM_INFORMATION, complete)
-    outer[np.diag_indices_from(outer)] += np.where(silent, UNIFORM_INFORMATION, 0.0)
-    scale = 1.0 / np.sqrt(complete)
-    scaled = np.eye(complete.size) - scale[:, None] * missing * scale[None, :]
-    eigenvalue, vector = np.linalg.eigh(scaled)
-    weak = eigenvalue < SINGULAR
-    bread = scale[:, None] * ((vector / np.maximum(eigenvalue, SINGULAR)) @ vector.T) * scale
+    eigenvalue, vector = np.linalg.eigh(np.diag(complete) - missing)
+    weak = eigenvalue < UNIFORM_INFORMATION
+    meat = vector.T @ outer @ vector
+    meat[weak, :] = 0.0
+    meat[:, weak] = 0.0
+    bread = 1.0 / np.maximum(eigenvalue, UNIFORM_INFORMATION)
+    inner = bread[:, None] * meat * bread + np.diag(np.where(weak, 1.0 / UNIFORM_INFORMATION, 0.0))
     remarks = []
     if moved:
         remarks.append(
@@ -101,7 +100,7 @@ def parameter_covariance(
             f"{int(weak.sum())} directions of the labeler parameters are not identified by the "
             "data; add gold labels"
         )
-    return bread @ outer @ bread, tuple(remarks)
+    return vector @ inner @ vector.T, tuple(remarks)
 
 
 def labeler_covariance(

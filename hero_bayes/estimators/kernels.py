@@ -8,13 +8,17 @@ labels.
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
 
 #: Probabilities of the anchored EM stay inside [FLOOR, 1 - FLOOR].
 FLOOR = 1e-9
 
 
 @njit(cache=True)
-def sum_by_item(item_ptr, code, table):
+def sum_by_item(item_ptr: IntArray, code: IntArray, table: FloatArray) -> FloatArray:
     """Sum of ``table[code]`` over the labels of each item."""
     total = np.zeros(item_ptr.size - 1)
     for i in range(total.size):
@@ -26,7 +30,7 @@ def sum_by_item(item_ptr, code, table):
 
 
 @njit(cache=True)
-def log_ratio_table(sensitivity, specificity):
+def log_ratio_table(sensitivity: FloatArray, specificity: FloatArray) -> FloatArray:
     """Log P(label | y=1) - log P(label | y=0) for every code."""
     table = np.empty(2 * sensitivity.size)
     for j in range(sensitivity.size):
@@ -36,7 +40,7 @@ def log_ratio_table(sensitivity, specificity):
 
 
 @njit(cache=True)
-def class_probability(log_ratio, prevalence):
+def class_probability(log_ratio: float, prevalence: float) -> float:
     """P(y=1 | labels) from the log-likelihood ratio, without overflow."""
     if prevalence <= 0.0:
         return 0.0
@@ -50,7 +54,15 @@ def class_probability(log_ratio, prevalence):
 
 
 @njit(cache=True)
-def expected_counts(item_ptr, code, gold, group_idx, table, prevalence, truth):
+def expected_counts(
+    item_ptr: IntArray,
+    code: IntArray,
+    gold: FloatArray,
+    group_idx: IntArray,
+    table: FloatArray,
+    prevalence: FloatArray,
+    truth: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     """E-step: fills ``truth`` with P(y=1 | labels) and returns expected positives.
 
     Returns the expected number of true positives behind each code, and the expected positives in
@@ -77,15 +89,23 @@ def expected_counts(item_ptr, code, gold, group_idx, table, prevalence, truth):
 
 
 @njit(cache=True)
-def clip_probability(value):
+def clip_probability(value: float) -> float:
     """The probability, kept inside [FLOOR, 1 - FLOOR]."""
     return min(max(value, FLOOR), 1.0 - FLOOR)
 
 
 @njit(cache=True)
 def anchored_em_loop(
-    item_ptr, code, gold, group_idx, sensitivity, specificity, prevalence, tol, max_iterations
-):
+    item_ptr: IntArray,
+    code: IntArray,
+    gold: FloatArray,
+    group_idx: IntArray,
+    sensitivity: FloatArray,
+    specificity: FloatArray,
+    prevalence: FloatArray,
+    tol: float,
+    max_iterations: int,
+) -> tuple[FloatArray, int, float]:
     """Expectation-maximisation with gold clamped; updates the three parameter arrays in place.
 
     Returns P(y=1 | labels) of every item, the iterations used and the last largest change.
@@ -137,7 +157,7 @@ def anchored_em_loop(
 
 
 @njit(cache=True)
-def psi(log_ratio, prevalence):
+def psi(log_ratio: float, prevalence: float) -> float:
     """Score of one item, (r - 1) / (m r + 1 - m); the limits r = 0 and r = inf are gold."""
     if log_ratio <= 0.0:
         ratio = np.exp(log_ratio)
@@ -147,7 +167,7 @@ def psi(log_ratio, prevalence):
 
 
 @njit(cache=True)
-def psi_array(log_ratio, prevalence):
+def psi_array(log_ratio: FloatArray, prevalence: float) -> FloatArray:
     """Score of every item at one prevalence."""
     out = np.empty(log_ratio.size)
     for i in range(log_ratio.size):
@@ -156,7 +176,7 @@ def psi_array(log_ratio, prevalence):
 
 
 @njit(cache=True)
-def score_limits(log_ratio, weight):
+def score_limits(log_ratio: FloatArray, weight: FloatArray) -> tuple[float, float]:
     """Weighted mean score at prevalence 0+ and 1-; infinite where gold makes it so."""
     lower, upper = 0.0, 0.0
     for i in range(log_ratio.size):
@@ -167,7 +187,7 @@ def score_limits(log_ratio, weight):
 
 
 @njit(cache=True)
-def score_root(log_ratio, weight, shift):
+def score_root(log_ratio: FloatArray, weight: FloatArray, shift: float) -> float:
     """Root m of sum_i w_i psi_i(m) = shift, for weights that sum to one.
 
     The left side decreases in m, with slope -sum_i w_i psi_i(m)^2: Newton steps inside a shrinking
@@ -201,7 +221,7 @@ def score_root(log_ratio, weight, shift):
 
 
 @njit(cache=True)
-def profile_log_likelihood(log_ratio, prevalence, shift):
+def profile_log_likelihood(log_ratio: FloatArray, prevalence: float, shift: float) -> float:
     """sum_i log(m r_i + 1 - m) - n shift m, up to a constant; gold gives log m or log(1 - m)."""
     total = -log_ratio.size * shift * prevalence
     for i in range(log_ratio.size):
@@ -214,7 +234,15 @@ def profile_log_likelihood(log_ratio, prevalence, shift):
 
 
 @njit(cache=True)
-def score_gradient(item_idx, item_ptr, code, log_ratio, prevalence, sensitivity, specificity):
+def score_gradient(
+    item_idx: IntArray,
+    item_ptr: IntArray,
+    code: IntArray,
+    log_ratio: FloatArray,
+    prevalence: float,
+    sensitivity: FloatArray,
+    specificity: FloatArray,
+) -> FloatArray:
     """Mean of d psi_i / d (sensitivity, specificity) over the chosen items; gold adds zero."""
     n_labelers = sensitivity.size
     gradient = np.zeros(2 * n_labelers)
@@ -241,7 +269,15 @@ def score_gradient(item_idx, item_ptr, code, log_ratio, prevalence, sensitivity,
 
 
 @njit(cache=True)
-def information_matrices(item_ptr, code, group_idx, truth, sensitivity, specificity, prevalence):
+def information_matrices(
+    item_ptr: IntArray,
+    code: IntArray,
+    group_idx: IntArray,
+    truth: FloatArray,
+    sensitivity: FloatArray,
+    specificity: FloatArray,
+    prevalence: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Observed information and outer product of scores over all parameters.
 
     Parameters run over sensitivity (labeler), specificity (labeler), prevalence (group).

@@ -179,9 +179,8 @@ def _by_nuts(
     sampled = sample(learning, start, **settings)
     draws = sampled["posterior"].to_dataset()
     now = current_round(draws, evidence, current, prior=prior, rng=rng)
-    return Draws(
-        draws, now, sampled["sample_stats"].to_dataset(), dict(sampled["sample_stats"].attrs)
-    )
+    statistics = sampled["sample_stats"].to_dataset()
+    return Draws(draws, now, statistics, {str(k): v for k, v in statistics.attrs.items()})
 
 
 def _at_mode(

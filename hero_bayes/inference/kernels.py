@@ -2,8 +2,11 @@
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hero_bayes.estimators.kernels import class_probability, psi, score_root
+
+FloatArray = NDArray[np.float64]
 
 #: The grid reaches down to exp(-DEPTH) of the density at its mode.
 DEPTH = 25.0
@@ -13,7 +16,7 @@ CHUNK = 8
 
 
 @njit(cache=True)
-def log_density(log_ratio, alpha, beta, logit):
+def log_density(log_ratio: FloatArray, alpha: float, beta: float, logit: float) -> float:
     """Log posterior density of logit m: sum log(m r + 1 - m) + alpha log m + beta log(1 - m)."""
     if logit >= 0.0:
         complement = np.exp(-logit) / (1.0 + np.exp(-logit))
@@ -37,7 +40,15 @@ def log_density(log_ratio, alpha, beta, logit):
 
 
 @njit(cache=True)
-def reach(log_ratio, alpha, beta, mode, top, direction, width):
+def reach(
+    log_ratio: FloatArray,
+    alpha: float,
+    beta: float,
+    mode: float,
+    top: float,
+    direction: float,
+    width: float,
+) -> float:
     """Where, in one direction from the mode, the log-density has fallen by DEPTH."""
     near, far = mode, mode + direction * width
     while top - log_density(log_ratio, alpha, beta, far) < DEPTH and abs(far) < 700.0:
@@ -54,7 +65,7 @@ def reach(log_ratio, alpha, beta, mode, top, direction, width):
 
 
 @njit(cache=True)
-def draw_prevalence(log_ratio, alpha, beta, uniform):
+def draw_prevalence(log_ratio: FloatArray, alpha: float, beta: float, uniform: float) -> float:
     """One draw of m from its posterior given the items' log-likelihood ratios, by inverse CDF.
 
     ``alpha`` and ``beta`` are the Beta prior's parameters plus the counts of gold 1 and gold 0. The
@@ -101,7 +112,7 @@ def draw_prevalence(log_ratio, alpha, beta, uniform):
 
 
 @njit(cache=True)
-def truth_probability(log_ratio, prevalence):
+def truth_probability(log_ratio: FloatArray, prevalence: float) -> FloatArray:
     """P(y=1 | labels) of every item at one prevalence."""
     out = np.empty(log_ratio.size)
     for i in range(out.size):

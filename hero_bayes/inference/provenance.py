@@ -17,10 +17,10 @@ def check_same_data(fit: xr.DataTree, history: Labels, current: Labels) -> None:
     for role, labels in (("history", history), ("current", current)):
         recorded = fit.attrs.get(f"{role}_fingerprint")
         if recorded is None:
-            raise DataError("the tree carries no data fingerprint; pass what hb.fit returned")
+            raise DataError("the tree has no data fingerprint; pass what hb.fit returned")
         if recorded != labels.fingerprint:
             raise DataError(
                 f"the {role} table is not the one this fit was made from (fingerprint "
-                f"{labels.fingerprint[:12]}, the fit has {recorded[:12]}); pass the same Labels, or "
-                "fit again"
+                f"{labels.fingerprint[:12]}, the fit has {recorded[:12]}); pass the same Labels, "
+                "or fit again"
             )

@@ -36,7 +36,7 @@ def sample(
     jittered by up to one on the unconstrained scale.
     """
     if find_spec("nutpie") is None:
-        return pm.sample(
+        drawn: xr.DataTree = pm.sample(
             draws=draws,
             tune=tune,
             chains=chains,
@@ -49,13 +49,14 @@ def sample(
             var_names=stored_variables(model),
             model=model,
         )
+        return drawn
     import nutpie
 
     with progress(progressbar, chains * (draws + tune)) as report:
         compiled = nutpie.compile_pymc_model(
             model, freeze_model=False, initial_points=dict(start), var_names=stored_variables(model)
         )
-        return nutpie.sample(
+        tree: xr.DataTree = nutpie.sample(
             compiled,
             draws=draws,
             tune=tune,
@@ -66,3 +67,4 @@ def sample(
             progress_bar=False,
             progress_callback=report,
         )
+        return tree
