@@ -1,0 +1,180 @@
+"""Label tables from files, read with the flags of the command line."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hero_bayes.cli.exit_codes import UsageError
+from hero_bayes.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hero_bayes.data.labels import Labels
+
+__all__ = [
+    "REPEATS",
+    "ReadingOptions",
+    "Round",
+    "build",
+    "check_columns",
+    "item_rows",
+    "parse_columns",
+    "read_round",
+    "read_table",
+]
+
+REPEATS = ("error", "majority", "first", "keep")
+CSV_ENDINGS = (".csv", ".csv.gz")
+PARQUET_ENDINGS = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How tables are read; the flags that every command shares."""
+
+    positive: str | None = None
+    negative: str | None = None
+    abstain: tuple[str, ...] = ()
+    repeats: str = "error"
+    covariates: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    drop_unlabeled: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no reader understands."""
+        if self.repeats not in REPEATS:
+            raise UsageError(f"--repeats {self.repeats}: choose one of {', '.join(REPEATS)}")
+        if self.negative is not None and self.positive is None:
+            raise UsageError("--negative needs --positive: say which value means 1")
+
+    def flags(self) -> list[str]:
+        """The same options as words of a command line."""
+        words: list[str] = []
+        for role, column in self.columns.items():
+            words += ["--column", f"{role}={column}"]
+        for name, value in (("--positive", self.positive), ("--negative", self.negative)):
+            words += [] if value is None else [name, value]
+        for value in self.abstain:
+            words += ["--abstain", value]
+        if self.repeats != "error":
+            words += ["--repeats", self.repeats]
+        if self.drop_unlabeled:
+            words.append("--drop-unlabeled")
+        for value in self.covariates:
+            words += ["--covariate", value]
+        return words
+
+    def line(self, *words: str) -> str:
+        """A command line made of words and these options, quoted for a shell."""
+        return shlex.join(["hero-bayes", *words, *self.flags()])
+
+
+@dataclass(frozen=True)
+class Round:
+    """The tables of one round as they stand in the files."""
+
+    labels_path: Path
+    items_path: Path | None
+    labels: "pd.DataFrame"
+    items: "pd.DataFrame | None"
+
+    @property
+    def frames(self) -> "list[pd.DataFrame]":
+        """The tables that are there."""
+        return [self.labels] if self.items is None else [self.labels, self.items]
+
+
+def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
+    """Read ``--column ROLE=NAME`` entries."""
+    columns = {}
+    for pair in pairs:
+        role, equals, name = pair.partition("=")
+        if not (role and equals and name):
+            raise UsageError(f"--column {pair}: write ROLE=NAME, such as item=conversation_id")
+        columns[role] = name
+    return columns
+
+
+def read_round(labels: Path, items: Path | None, columns: Mapping[str, str]) -> Round:
+    """Read the files of one round, without looking at their content."""
+    return Round(
+        labels,
+        items,
+        read_table(labels, columns),
+        None if items is None else read_table(items, columns),
+    )
+
+
+def build(source: Round, options: ReadingOptions) -> "Labels":
+    """Turn the tables of a round into checked labels."""
+    from hero_bayes.data.labels import Labels
+
+    known = {name for frame in source.frames for name in frame.columns}
+    columns = {role: name for role, name in options.columns.items() if name in known}
+    try:
+        return Labels.from_frames(
+            source.labels,
+            source.items,
+            covariates=options.covariates,
+            repeats=options.repeats,
+            abstain=options.abstain,
+            positive=options.positive,
+            negative=options.negative,
+            unlabeled="drop" if options.drop_unlabeled else "error",
+            columns=columns,
+        )
+    except DataError as error:
+        files = " with ".join(str(p) for p in (source.labels_path, source.items_path) if p)
+        raise DataError(f"{files}: {error}") from error
+
+
+def check_columns(columns: Mapping[str, str], rounds: Sequence[Round]) -> None:
+    """Refuse a ``--column`` whose name is in no table."""
+    known = [str(name) for source in rounds for frame in source.frames for name in frame.columns]
+    for role, name in columns.items():
+        if name not in known:
+            raise DataError(
+                f"--column {role}={name}: no table has a column {name!r}; found "
+                f"{', '.join(dict.fromkeys(known))}"
+            )
+
+
+def item_rows(items: "pd.DataFrame", source: Round, columns: Mapping[str, str]) -> list[bool]:
+    """Whether each row of an items table names an item that the labels of a round have."""
+    from hero_bayes.data.identifiers import read_ids
+    from hero_bayes.data.tables import prepare
+
+    codes, ids = read_ids(
+        prepare("labels", source.labels, _known(columns, source.labels)).column("item")
+    )
+    wanted = set(ids[codes[codes >= 0]])
+    table = prepare("items", items, _known(columns, items))
+    item_codes, item_ids = read_ids(table.column("item"))
+    return [code >= 0 and item_ids[code] in wanted for code in item_codes]
+
+
+def _known(columns: Mapping[str, str], frame: "pd.DataFrame") -> dict[str, str]:
+    return {role: name for role, name in columns.items() if name in frame.columns}
+
+
+def read_table(path: Path, columns: Mapping[str, str]) -> "pd.DataFrame":
+    """Read a CSV or Parquet file, chosen by its ending."""
+    from hero_bayes.data.tables import read_csv, read_parquet
+
+    name = path.name.lower()
+    if not path.exists():
+        raise DataError(f"there is no file {str(path)!r}")
+    if path.is_dir() or name.endswith(PARQUET_ENDINGS):
+        return read_parquet(path)
+    if not name.endswith(CSV_ENDINGS):
+        raise DataError(
+            f"{path}: the ending says the format, and this one is not known; name it "
+            f"{', '.join((*CSV_ENDINGS, *PARQUET_ENDINGS))}"
+        )
+    try:
+        return read_csv(path, columns)
+    except (OSError, EOFError) as error:  # a .gz that is none, or is cut short; no permission
+        raise DataError(f"{path} is not a readable CSV table: {error}") from error

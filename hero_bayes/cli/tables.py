@@ -1,0 +1,94 @@
+"""Tables and lists that more than one report shows."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hero_bayes.cli.printing import Report
+from hero_bayes.cli.wording import ESTIMANDS, TITLES, in_flags, percent, percent_range
+
+if TYPE_CHECKING:
+    from hero_bayes.data.findings import Findings
+
+__all__ = ["comparison_rows", "finding_lines", "method_table"]
+
+REFUSED = "refused: "
+NUMBERS = ("estimate", "standard_error", "lower", "upper")
+
+Row = dict[str, Any]
+
+
+def comparison_rows(table: Any) -> list[Row]:
+    """Rows of ``compare_methods`` as plain values: None where a method refused, with the reason."""
+    rows = []
+    for record in table.to_dict("records"):
+        note = str(record["note"])
+        refused = note.startswith(REFUSED)
+        row: Row = {name: record[name] for name in ("group", "method")}
+        row["estimand"] = record["estimand"] or None
+        for name in NUMBERS:
+            value = float(record[name])
+            row[name] = value if math.isfinite(value) else None
+        row["refused"] = refused
+        row["reason"] = in_flags(note.removeprefix(REFUSED)) if refused else None
+        row["note"] = None if refused or not note else in_flags(note)
+        rows.append(row)
+    return rows
+
+
+def method_table(
+    report: Report,
+    rows: Sequence[Row],
+    prob: float,
+    extra: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Print estimates as a table, and under it what was refused and what to know.
+
+    Parameters
+    ----------
+    report : Report
+        Where to.
+    rows : sequence of dict
+        As `comparison_rows` returns them.
+    prob : float
+        Nominal coverage of the intervals.
+    extra : mapping of column name to one cell per row, optional
+        Further columns at the right.
+    """
+    several = len({row["group"] for row in rows}) > 1
+    extra = extra or {}
+    interval = f"{100 * prob:g} % interval"
+    columns = ["method", "estimate", interval, "what it speaks of", *extra]
+    cells = []
+    for position, row in enumerate(rows):
+        if row["refused"]:
+            numbers = ["-", "no answer", "", *("" for _ in extra)]
+        else:
+            low, high = row["lower"], row["upper"]
+            numbers = [
+                percent(row["estimate"]),
+                "-" if low is None or high is None else percent_range(low, high),
+                ESTIMANDS[row["estimand"] or ""],
+                *(column[position] for column in extra.values()),
+            ]
+        name = TITLES.get(row["method"], row["method"])
+        cells.append([row["group"]] * several + [name, *numbers])
+    report.table(["group"] * several + columns, cells, right=("estimate", interval))
+    noted = [row for row in rows if row["refused"] or row["note"]]
+    if noted:
+        report.text("")
+    for row in noted:
+        where = f" ({row['group']})" if several else ""
+        said = f"no answer: {row['reason']}" if row["refused"] else row["note"]
+        report.bullet(f"{TITLES.get(row['method'], row['method'])}{where}: {said}")
+
+
+def finding_lines(report: Report, findings: "Findings", severities: Sequence[str]) -> None:
+    """Print the findings of these severities with their remedies."""
+    chosen = [finding for finding in findings if finding.severity in severities]
+    if not chosen:
+        return
+    report.heading("what to watch")
+    for finding in chosen:
+        report.bullet(f"{finding.severity.upper()}: {in_flags(finding.message)}")
+        report.text(f"  -> {in_flags(finding.remedy)}", indent=4)

@@ -1,0 +1,91 @@
+"""Words and numbers for people: percentages, method names, remedies as command-line flags."""
+
+import re
+from collections.abc import Callable, Sequence
+
+__all__ = [
+    "ESTIMANDS",
+    "METHODS",
+    "TITLES",
+    "clip",
+    "count",
+    "in_flags",
+    "join",
+    "percent",
+    "percent_range",
+]
+
+METHODS = ("majority_vote", "dawid_skene", "gold_rates", "hero1", "hero2")
+
+TITLES = {
+    "majority_vote": "majority vote",
+    "dawid_skene": "Dawid-Skene",
+    "gold_rates": "gold rates",
+    "hero1": "HERO-1",
+    "hero2": "HERO-2",
+}
+
+ESTIMANDS = {
+    "item_rate": "share of these items",
+    "prevalence": "rate of new items",
+    "": "",
+}
+
+#: Remedies of the Python interface, and the flag that does the same.
+_FLAGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"columns=\{'(\w+)': '([^']*)'\}", r"--column \1=\2"),
+    (r"columns=\{'(\w+)': \.\.\.\}", r"--column \1=YOUR_COLUMN"),
+    (r"columns=", "--column"),
+    (r'unlabeled="drop"', "--drop-unlabeled"),
+    (
+        r'repeats="(\w+)"((?:, "\w+")*(?: or "\w+")?)',
+        lambda found: f"--repeats {found[1]}{found[2]}".replace('"', ""),
+    ),
+    (r"Labels\.from_frames\(\.\.\., covariates=\['?([^'\]]*)'?\]\)", r"--covariate \1"),
+    (r"covariates=\[\.\.\.\]", "--covariate NAME"),
+    (r"covariates=", "--covariate"),
+    (r'(?<![\w-])(positive|negative|method|shrink)="([^"]*)"', r"--\1 \2"),
+    (r"(?<![\w-])abstain=\[[^\]]*\]", "--abstain"),
+    (r"(?<![\w-])(positive|negative|abstain|group)=", r"--\1"),
+    (r"--covariate \.\.\.", "--covariate NAME"),
+)
+
+
+def in_flags(message: str) -> str:
+    """Say a remedy of the Python interface in flags of the command line.
+
+    Parameters
+    ----------
+    message : str
+        A message of the package, such as ``name the value that means 1 with positive=``.
+    """
+    for pattern, flag in _FLAGS:
+        message = re.sub(pattern, flag, message)
+    return message
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def percent_range(low: float, high: float) -> str:
+    """An interval in percent."""
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def count(number: int, thing: str, things: str | None = None) -> str:
+    """A number and its noun, in the singular where there is one."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def join(words: Sequence[str], last: str = "and") -> str:
+    """A list in a sentence."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def clip(text: str, length: int = 60) -> str:
+    """A long value cut for display."""
+    return text if len(text) <= length else text[: length - 3] + "..."
