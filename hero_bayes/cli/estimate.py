@@ -10,15 +10,13 @@ from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.reading import (
     ReadingOptions,
-    Round,
     build,
     check_columns,
-    item_rows,
     parse_columns,
     read_round,
-    read_table,
+    split_items,
 )
-from hero_bayes.cli.tables import comparison_rows, finding_lines, method_table
+from hero_bayes.cli.tables import comparison_rows, data_counts, finding_lines, method_table
 from hero_bayes.cli.wording import METHODS, TITLES, count, percent, percent_range
 from hero_bayes.errors import DataError, Refusal
 
@@ -143,26 +141,10 @@ def _read(
         sources.insert(0, read_round(history, history_items, options.columns))
     unused = 0
     if items is not None:
-        sources, unused = _split_items(items, sources, options)
+        sources, unused = split_items(items, sources, options)
     check_columns(options.columns, sources)
     built = [build(source, options) for source in sources]
     return (built[0] if history is not None else None), built[-1], unused
-
-
-def _split_items(
-    path: Path, sources: list[Round], options: ReadingOptions
-) -> tuple[list[Round], int]:
-    """Give each round the rows of the items that its labels name."""
-    frame = read_table(path, options.columns)
-    masks = [item_rows(frame, source, options.columns) for source in sources]
-    for mask, source in zip(masks, sources, strict=True):
-        if not any(mask):
-            raise DataError(f"{path} has no row for any item of {source.labels_path}")
-    with_items = [
-        Round(source.labels_path, path, source.labels, frame.loc[mask].reset_index(drop=True))
-        for source, mask in zip(sources, masks, strict=True)
-    ]
-    return with_items, sum(not any(row) for row in zip(*masks, strict=True))
 
 
 def _check_group(current: "Labels", group: str | None) -> None:
@@ -229,24 +211,6 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
     return sentence + "."
 
 
-def _data_counts(labels: "Labels | None") -> dict[str, Any] | None:
-    if labels is None:
-        return None
-    return {
-        "items": labels.n_items,
-        "labelers": labels.n_labelers,
-        "labels": labels.n_labels,
-        "gold_positive": int((labels.gold == 1).sum()),
-        "gold_negative": int((labels.gold == 0).sum()),
-        "abstentions": len(labels.abstained_item),
-        "items_dropped": labels.items_dropped,
-        "repeats_resolved": labels.repeats_resolved,
-        "ties_dropped": labels.ties_dropped,
-        "covariates": list(labels.covariates),
-        "fingerprint": labels.fingerprint,
-    }
-
-
 def _print_json(
     rows: list[dict[str, Any]],
     findings: "Findings | None",
@@ -267,8 +231,8 @@ def _print_json(
             "estimates": rows,
             "findings": [vars(finding) for finding in findings or ()],
             "data": {
-                "history": _data_counts(history),
-                "current": _data_counts(current),
+                "history": data_counts(history),
+                "current": data_counts(current),
                 "item_rows_unused": unused,
             },
             "finding": sentence,

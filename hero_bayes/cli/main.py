@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from hero_bayes._version import __version__
+from hero_bayes.cli.check import check
 from hero_bayes.cli.estimate import estimate
 from hero_bayes.cli.exit_codes import exit_code_of
 
@@ -53,6 +54,7 @@ def hero_bayes(
         typer.echo(context.get_help())
 
 
+app.command("check")(check)
 app.command("estimate")(estimate)
 
 

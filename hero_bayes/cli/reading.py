@@ -20,7 +20,6 @@ __all__ = [
     "Round",
     "build",
     "check_columns",
-    "item_rows",
     "parse_columns",
     "read_round",
     "read_table",
@@ -142,7 +141,36 @@ def check_columns(columns: Mapping[str, str], rounds: Sequence[Round]) -> None:
             )
 
 
-def item_rows(items: "pd.DataFrame", source: Round, columns: Mapping[str, str]) -> list[bool]:
+def split_items(
+    path: Path, sources: Sequence[Round], options: ReadingOptions
+) -> tuple[list[Round], int]:
+    """Give each round the rows of a common items file whose items its labels name.
+
+    Returns
+    -------
+    rounds : list of Round
+        The rounds with their items.
+    unused : int
+        Rows of the file that belong to no round.
+
+    Raises
+    ------
+    DataError
+        If the file has no row for some round.
+    """
+    frame = read_table(path, options.columns)
+    masks = [_item_rows(frame, source, options.columns) for source in sources]
+    for mask, source in zip(masks, sources, strict=True):
+        if not any(mask):
+            raise DataError(f"{path} has no row for any item of {source.labels_path}")
+    with_items = [
+        Round(source.labels_path, path, source.labels, frame.loc[mask].reset_index(drop=True))
+        for source, mask in zip(sources, masks, strict=True)
+    ]
+    return with_items, sum(not any(row) for row in zip(*masks, strict=True))
+
+
+def _item_rows(items: "pd.DataFrame", source: Round, columns: Mapping[str, str]) -> list[bool]:
     """Whether each row of an items table names an item that the labels of a round have."""
     from hero_bayes.data.identifiers import read_ids
     from hero_bayes.data.tables import prepare

@@ -9,8 +9,9 @@ from hero_bayes.cli.wording import ESTIMANDS, TITLES, in_flags, percent, percent
 
 if TYPE_CHECKING:
     from hero_bayes.data.findings import Findings
+    from hero_bayes.data.labels import Labels
 
-__all__ = ["comparison_rows", "finding_lines", "method_table"]
+__all__ = ["comparison_rows", "data_counts", "finding_lines", "method_table"]
 
 REFUSED = "refused: "
 NUMBERS = ("estimate", "standard_error", "lower", "upper")
@@ -92,3 +93,22 @@ def finding_lines(report: Report, findings: "Findings", severities: Sequence[str
     for finding in chosen:
         report.bullet(f"{finding.severity.upper()}: {in_flags(finding.message)}")
         report.text(f"  -> {in_flags(finding.remedy)}", indent=4)
+
+
+def data_counts(labels: "Labels | None") -> dict[str, Any] | None:
+    """Counts of a label table, for machines."""
+    if labels is None:
+        return None
+    return {
+        "items": labels.n_items,
+        "labelers": labels.n_labelers,
+        "labels": labels.n_labels,
+        "gold_positive": int((labels.gold == 1).sum()),
+        "gold_negative": int((labels.gold == 0).sum()),
+        "abstentions": len(labels.abstained_item),
+        "items_dropped": labels.items_dropped,
+        "repeats_resolved": labels.repeats_resolved,
+        "ties_dropped": labels.ties_dropped,
+        "covariates": list(labels.covariates),
+        "fingerprint": labels.fingerprint,
+    }
