@@ -122,9 +122,11 @@ def _round(rng, setting, sensitivity, specificity, n, rate, gold_share, arms):
             known[np.flatnonzero(truth == value)[:1]] = True
     items = pd.DataFrame({"item": np.arange(n), "gold": np.where(known, truth, np.nan), "x": x})
     names = ["x"]
-    for k in range(setting.n_noise):
-        items[f"noise{k}"] = rng.standard_normal(n)
-        names.append(f"noise{k}")
+    if setting.n_noise:
+        noise = [f"noise{k}" for k in range(setting.n_noise)]
+        table = pd.DataFrame(rng.standard_normal((n, len(noise))), columns=noise)
+        items = pd.concat([items, table], axis=1)
+        names += noise
     if arms:
         items["arm"] = np.array(arms, dtype=object)[np.arange(n) % len(arms)]
     return Round(verdicts, items, truth, tuple(names))

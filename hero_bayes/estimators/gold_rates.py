@@ -8,7 +8,7 @@ import pandas as pd
 from hero_bayes.data.panel import Panel
 from hero_bayes.estimators.anchored_em import AnchorData, anchor_data
 from hero_bayes.estimators.anchored_em import gold_rates as rates_on_gold
-from hero_bayes.estimators.information import labeler_covariance
+from hero_bayes.estimators.information import interior_parameters, labeler_covariance
 from hero_bayes.estimators.prevalence import group_evidence, score_solution
 from hero_bayes.estimators.report import check_evidence, score_estimate
 from hero_bayes.estimators.result import Estimate
@@ -41,7 +41,9 @@ def gold_rates(panel: Panel, group: str, item_idx: np.ndarray) -> Estimate:
     evidence = group_evidence(panel.current, item_idx, sensitivity, specificity)
     check_evidence(evidence, panel, group)
     covariance, remarks = labeler_covariance(data, sensitivity, specificity, np.empty(0))
-    solution = score_solution(evidence, evidence, covariance)
+    inner = interior_parameters(data, sensitivity, specificity, np.empty(0))
+    derivative_evidence = group_evidence(panel.current, item_idx, inner[0], inner[1])
+    solution = score_solution(evidence, derivative_evidence, covariance)
     without = int(np.isnan(rates.sensitivity).sum() + np.isnan(rates.specificity).sum())
     if without:
         remarks = (*remarks, f"{without} labeler rates have no gold and take the pooled rate")

@@ -130,5 +130,7 @@ def score_solution(
         sampling_variance=float(variances[0]),
         labeler_variance=float(variances[1]),
         covariate_variance=float(variances[2]),
-        profile=Profile(evidence.log_ratio, shift, value, claimed / float(variances.sum())),
+        profile=Profile(
+            evidence.log_ratio, shift, value, claimed / max(float(variances.sum()), 1e-300)
+        ),
     )

@@ -32,7 +32,8 @@ def log_density(log_ratio: FloatArray, alpha: float, beta: float, logit: float) 
             product *= complement + m * np.exp(value)
         else:
             product *= m + complement * np.exp(-value)
-            total += value
+            if value < np.inf:
+                total += value
         if i % CHUNK == CHUNK - 1:
             total += np.log(product)
             product = 1.0
