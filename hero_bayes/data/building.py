@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data import item_columns, validation
 from hero_bayes.data.covariates import TextCovariates
-from hero_bayes.data.identifiers import read_ids, row_list, shared_coordinate, some
+from hero_bayes.data.identifiers import number_of, read_ids, row_list, shared_coordinate, some
 from hero_bayes.data.item_columns import Source
 from hero_bayes.data.tables import LABELER_ROLES, Table, check_renames, prepare
 from hero_bayes.data.verdicts import Verdicts, parse_gold, parse_verdicts
@@ -189,10 +189,13 @@ def _check_unlabeled(
     absent = ids[~has_label & ~has_row]
     problems = []
     if len(absent):
-        problems.append(f"{len(absent):,} items have no row in the labels table: {some(absent)}")
+        problems.append(
+            f"{number_of(len(absent), 'item')} without a row in the labels table: {some(absent)}"
+        )
     if len(silent):
         problems.append(
-            f"{len(silent):,} items have only abstentions or ties, no label: {some(silent)}"
+            f"{number_of(len(silent), 'item')} with only abstentions or ties, no label: "
+            f"{some(silent)}"
         )
     raise DataError(
         "; ".join(problems) + '; pass unlabeled="drop" to leave them out and count them'

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from hero_bayes.data.findings import Finding
-from hero_bayes.data.identifiers import some
+from hero_bayes.data.identifiers import number_of, some
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -50,7 +50,7 @@ def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "few_gold",
-                f"only {count} gold item{'' if count == 1 else 's'} of class {cls}",
+                f"only {number_of(count, 'gold item')} of class {cls}",
                 f"add gold of class {cls} ({FEW_GOLD} at least; some 25 make intervals useful)",
             )
     table = _by_labeler(rounds)

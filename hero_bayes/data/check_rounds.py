@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hero_bayes.data.findings import Finding
-from hero_bayes.data.identifiers import contained, some
+from hero_bayes.data.identifiers import contained, number_of, some
 from hero_bayes.data.panel import align
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def _shared_items(history: "Labels", current: "Labels") -> Iterator[Finding]:
         yield Finding(
             "warning",
             "shared_items",
-            f"{len(shared):,} item ids occur in history and in the current round: {some(shared)}; "
+            f"{number_of(len(shared), 'item id')} both in history and in the current round: "
+            f"{some(shared)}; "
             "if they are the same items, their labels count twice",
             "leave them out of one round with select(items=); if ids merely start anew each "
             "round, make them unique",

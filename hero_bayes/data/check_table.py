@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hero_bayes.data.findings import Finding
-from hero_bayes.data.identifiers import some
+from hero_bayes.data.identifiers import number_of, some
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -42,7 +42,7 @@ def few_labelers(labels: "Labels", role: str) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "few_labelers",
-            f"{role} has {labels.n_labelers} labeler{'' if labels.n_labelers == 1 else 's'}: "
+            f"{role} has {number_of(labels.n_labelers, 'labeler')}: "
             "without gold their quality cannot be told from the truth, so dawid_skene is not "
             "identified",
             f"use a method anchored in gold, or add labelers ({MIN_LABELERS} at least)",
@@ -57,8 +57,8 @@ def _repeats(labels: "Labels", role: str) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "repeats_kept",
-            f"{extra:,} labels in {role} repeat an earlier one of the same labeler on the same "
-            "item, and count as independent",
+            f"{number_of(extra, 'label')} in {role} repeating another of the same labeler on the "
+            "same item, counted as independent",
             'repeated verdicts rarely are independent: read the table with repeats="majority" or '
             '"first"',
         )

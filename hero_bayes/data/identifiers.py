@@ -16,6 +16,7 @@ __all__ = [
     "contained",
     "id_string",
     "id_strings",
+    "number_of",
     "read_ids",
     "row_list",
     "shared_coordinate",
@@ -136,6 +137,11 @@ def row_list(rows: Sequence[int] | NDArray[np.integer]) -> str:
     shown = ", ".join(str(int(row)) for row in rows[:ROWS_SHOWN])
     more = f" and {len(rows) - ROWS_SHOWN:,} more" if len(rows) > ROWS_SHOWN else ""
     return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more} (counted from 0)"
+
+
+def number_of(count: int, noun: str) -> str:
+    """Say how many: "1 item", "2,000 items"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def some(values: Iterable[Any], limit: int = ROWS_SHOWN) -> str:

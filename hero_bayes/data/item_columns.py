@@ -110,7 +110,7 @@ def complete_numbers(
     values = collect_numbers(name, ids, sources)
     if np.isnan(values).any():
         raise DataError(_incomplete(name, np.flatnonzero(np.isnan(values)), ids, sources))
-    return values + 0.0  # -0.0 and 0.0 are one value
+    return values
 
 
 def complete_text(

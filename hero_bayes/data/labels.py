@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hero_bayes.data import building, conversion, selection, summary, tables
 from hero_bayes.data.covariates import TextCovariates
 from hero_bayes.data.fingerprint import fingerprint
+from hero_bayes.data.identifiers import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,9 +113,9 @@ class Labels:
     def __repr__(self) -> str:
         """One line: sizes."""
         return (
-            f"Labels({self.n_items:,} items, {self.n_labelers:,} labelers, {self.n_labels:,} "
-            f"labels, gold on {self.n_gold:,}, {self.n_groups:,} group"
-            f"{'' if self.n_groups == 1 else 's'})"
+            f"Labels({number_of(self.n_items, 'item')}, {number_of(self.n_labelers, 'labeler')}, "
+            f"{number_of(self.n_labels, 'label')}, gold on {self.n_gold:,}, "
+            f"{number_of(self.n_groups, 'group')})"
         )
 
     @classmethod
@@ -158,6 +159,11 @@ class Labels:
             What to do with items left without any label.
         columns : mapping, optional
             Column names of yours for names of ours, as in ``{"item": "conversation_id"}``.
+
+        Returns
+        -------
+        Labels
+            The checked table.
 
         Raises
         ------
@@ -302,6 +308,11 @@ class Labels:
             True keeps items with gold, False those without.
         unlabeled : {"error", "drop"}
             What to do with items whose labels all went.
+
+        Returns
+        -------
+        Labels
+            Only what was kept; labelers without a label leave the coordinate.
 
         Raises
         ------

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from hero_bayes.data.building import UNLABELED, check_choice, compress
-from hero_bayes.data.identifiers import contained, id_strings, read_ids, some
+from hero_bayes.data.identifiers import contained, id_strings, number_of, read_ids, some
 from hero_bayes.data.verdicts import INVALID, invalid_message, parse_gold
 from hero_bayes.errors import DataError
 
@@ -52,7 +52,7 @@ def select(
     if empty.any():
         if unlabeled == "error":
             raise DataError(
-                f"the selection leaves {int(empty.sum()):,} items without a label: "
+                f"the selection leaves {number_of(int(empty.sum()), 'item')} without a label: "
                 f'{some(result.items[empty])}; pass unlabeled="drop" to leave them out'
             )
         if empty.all():

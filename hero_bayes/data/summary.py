@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.data.identifiers import contained, some
+from hero_bayes.data.identifiers import contained, number_of, some
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -60,9 +60,10 @@ class LabelsSummary:
         low, middle, high = self.labels_per_item
         gold = self.gold_positive + self.gold_negative
         lines = [
-            f"{self.items:,} items, {self.labelers:,} labelers, {self.labels:,} labels",
+            f"{number_of(self.items, 'item')}, {number_of(self.labelers, 'labeler')}, "
+            f"{number_of(self.labels, 'label')}",
             f"labels per item: min {low:,}, median {middle:,g}, max {high:,}",
-            f"gold: {gold:,} items ({self.gold_positive:,} of class 1, "
+            f"gold: {number_of(gold, 'item')} ({self.gold_positive:,} of class 1, "
             f"{self.gold_negative:,} of class 0)",
             f"abstentions: {self.abstentions:,}",
         ]
@@ -72,14 +73,17 @@ class LabelsSummary:
                 lines.append(f"labelers without gold of class {cls}: {said if names else 'none'}")
         lines.append(
             "groups: "
-            + "; ".join(f"{name}: {n:,} items, {g:,} gold" for name, (n, g) in self.groups.items())
+            + "; ".join(
+                f"{name}: {number_of(n, 'item')}, {g:,} gold"
+                for name, (n, g) in self.groups.items()
+            )
         )
         left = [
-            f"{count:,} {what}"
-            for count, what in (
-                (self.items_dropped, "items without a label left out"),
-                (self.repeats_resolved, "repeated verdicts resolved"),
-                (self.ties_dropped, "ties dropped"),
+            f"{number_of(count, what)} {done}"
+            for count, what, done in (
+                (self.items_dropped, "item", "without a label left out"),
+                (self.repeats_resolved, "repeated verdict", "resolved"),
+                (self.ties_dropped, "tie", "dropped"),
             )
             if count
         ]

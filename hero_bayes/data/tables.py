@@ -158,9 +158,7 @@ def read_csv(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                source, dtype=str, keep_default_na=False, index_col=False, encoding="utf-8-sig"
-            )
+            frame = pd.read_csv(source, dtype=str, keep_default_na=False, index_col=False)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         raise DataError(f"{source} is not a readable CSV table: {error}") from error
     except UnicodeDecodeError as error:

@@ -133,7 +133,7 @@ def test_covariate_in_one_round_only():
 def test_repeats_kept():
     twice = pd.concat([C_TABLE, C_TABLE.iloc[:3]])
     finding = only(check(HISTORY, read(twice, C_ITEMS, repeats="keep")), "repeats_kept")
-    assert "3 labels in current repeat" in finding.message
+    assert "3 labels in current repeating" in finding.message
 
 
 def test_labeler_ids_that_differ_by_case_or_blanks():
@@ -146,7 +146,7 @@ def test_items_in_both_rounds():
     table = C_TABLE.assign(item=C_TABLE["item"].replace("c0", "h0"))
     items = C_ITEMS.assign(item=C_ITEMS["item"].replace("c0", "h0"))
     finding = only(check(HISTORY, read(table, items)), "shared_items")
-    assert "1 item ids occur in history and in the current round: 'h0'" in finding.message
+    assert "1 item id both in history and in the current round: 'h0'" in finding.message
 
 
 def test_abstention_rates_that_differ():
@@ -155,6 +155,15 @@ def test_abstention_rates_that_differ():
     assert "from 0% of the verdicts in history to 20%" in only(findings, "abstention_rate").message
     rare = C_TABLE["label"].where(np.arange(len(C_TABLE)) % 12 != 0, None)
     assert len(check(HISTORY, read(C_TABLE.assign(label=rare), C_ITEMS))) == 0
+
+
+def test_abstention_rates_of_few_verdicts_do_not_count():
+    few = C_TABLE.iloc[:8].assign(label=[0, 1, 1, None, 0, 1, 1, None])
+    codes = check(HISTORY, read(few, C_ITEMS.iloc[:2])).codes
+    assert "abstention_rate" in codes
+    quiet = few.assign(label=[0, 1, 1, None, 0, 1, 1, 0])
+    history = HISTORY.select(items=HISTORY.items[:2])
+    assert "abstention_rate" not in check(history, read(quiet, C_ITEMS.iloc[:2])).codes
 
 
 def test_constant_labeler():

@@ -60,6 +60,12 @@ def test_text_features_are_learnt_from_history_alone():
     np.testing.assert_allclose(found.current[:, 1:], [[0, 0, 0, 1], [0, 0, 0, 0]])
 
 
+def test_repeated_words_count_less_than_proportionally():
+    spec = TextCovariates("prompt", min_df=1)
+    often = design(labels([], prompt=["cat " * 50 + "dog", "cat dog"]), CURRENT, spec).history
+    assert often[0, 0] / often[0, 1] == pytest.approx(1 + np.log(50))
+
+
 def test_text_options():
     few = design(HISTORY, CURRENT, TextCovariates("prompt", max_features=1))
     assert few.names == ("prompt: red",)

@@ -11,6 +11,7 @@ from hero_bayes.data.identifiers import (
     contained,
     id_string,
     id_strings,
+    number_of,
     read_ids,
     row_list,
     shared_coordinate,
@@ -68,6 +69,7 @@ def test_shared_coordinate_is_the_ordered_union():
 
 def test_canonical_order():
     assert canonical_order(["10", "9", "-3"]).tolist() == [2, 1, 0]
+    assert canonical_order(["2", "1", "01"]).tolist() == [2, 1, 0]
     assert canonical_order(["10", "9", "x"]).tolist() == [0, 1, 2]
     assert canonical_order(["1.5", "10", "9"]).tolist() == [0, 1, 2]
     assert canonical_order([]).tolist() == []
@@ -80,5 +82,7 @@ def test_contained():
 def test_words_for_messages():
     assert row_list([3]) == "row 3 (counted from 0)"
     assert row_list(np.arange(7)) == "rows 0, 1, 2, 3, 4 and 2 more (counted from 0)"
+    assert number_of(1, "item") == "1 item"
+    assert number_of(2000, "item") == "2,000 items"
     assert some(range(7)) == "0, 1, 2, 3, 4 and 2 more"
     assert some(np.array([1, 2])) == "1, 2"

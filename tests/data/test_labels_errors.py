@@ -186,7 +186,7 @@ def test_items_without_a_label():
     items = pd.DataFrame({"item": [1, 2, 3, 4], "gold": 1})
     table = pd.concat([TABLE, pd.DataFrame({"item": [4], "labeler": ["b"], "label": [None]})])
     refused(
-        r"1 items have no row in the labels table: '3'; 1 items have only abstentions or ties, no "
+        r"1 item without a row in the labels table: '3'; 1 item with only abstentions or ties, no "
         r"label: '4'; pass unlabeled=\"drop\"",
         table,
         items,

@@ -1,6 +1,7 @@
 """The same facts written in other ways give the same object."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -277,6 +278,36 @@ def test_fingerprint_sees_every_kind_of_content():
     prints.add(Labels.from_frames(table).fingerprint)
     assert len(prints) == len(facts) + 4
     assert BASE != "labels"
+
+
+def test_fingerprint_sees_single_fields():
+    base = Labels.from_frames(TABLE.assign(prompt="p", version=1, family="f", arm="A"))
+    none = np.array([None] * 3, dtype=object)
+    words = np.array(["u", "v", "w"], dtype=object)
+    changes = [
+        {"texts": {"prompt": words}},
+        {"texts": {"other": base.prompt}},
+        {"prompt": words},
+        {"prompt": none},
+        {"prompt": None},
+        {"prompt_group": none},
+        {"generation": words},
+        {"version": ("1", "2")},
+        {"family": ("f", None)},
+        {"group_arm": ("B",)},
+        {"group_round": ("A",), "group_arm": (None,)},
+        {"abstained_item": words[:1], "abstained_labeler": words[:1]},
+        {"abstained_item": words[1:2], "abstained_labeler": words[:1]},
+        {"abstained_item": words[:1], "abstained_labeler": words[1:2]},
+        {"covariates": {"x": np.zeros(3)}},
+        {"covariates": {"x": np.ones(3)}},
+        {"gold": np.array([0.0, 1.0, np.nan])},
+        {"gold_prob": np.ones(3)},
+    ]
+    prints = {dataclasses.replace(base, **change).fingerprint for change in changes}
+    assert len(prints | {base.fingerprint}) == len(changes) + 1
+    same = {"gold": -base.gold, "ties_dropped": 1, "repeats_resolved": 2, "items_dropped": 3}
+    assert dataclasses.replace(base, **same) == base
 
 
 def test_gold_words_need_no_positive_only_when_plain():

@@ -51,6 +51,11 @@ def test_labelers_without_a_label_in_history_are_not_seen():
     assert panel.unseen == ("7", "8")
 
 
+def test_current_labelers_without_a_label_are_not_unseen():
+    panel = align(HISTORY, CURRENT.with_labelers(["5", "7", "9"]))
+    assert panel.unseen == ("7",)
+
+
 def test_families_are_known_in_both_rounds():
     current = table([("c1", "9", 1)], family="f")
     panel = align(HISTORY, current)

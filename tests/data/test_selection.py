@@ -82,7 +82,7 @@ def test_labelers_without_a_label_leave_the_coordinate():
         ({"items": [True]}, r"mask over items has shape \(1,\)"),
         ({"items": []}, r"leaves no item"),
         ({"rounds": 1, "items": [3]}, r"leaves no item"),
-        ({"labelers": "b"}, r"1 items without a label: '2'; pass unlabeled=\"drop\""),
+        ({"labelers": "b"}, r"1 item without a label: '2'; pass unlabeled=\"drop\""),
         ({"labelers": "c", "items": [1], "unlabeled": "drop"}, r"leaves no item with a label"),
         ({"unlabeled": "keep"}, r"choose one of"),
     ],

@@ -62,7 +62,7 @@ def test_summary_reads_like_a_paragraph():
         "abstentions: 1",
         "labelers without gold of class 1: 1 (c)",
         "labelers without gold of class 0: 2 (b, c)",
-        "groups: r1: 2 items, 2 gold; r2: 1 items, 0 gold",
+        "groups: r1: 2 items, 2 gold; r2: 1 item, 0 gold",
         "labelers unseen in history: 2 ('b', 'c'), with 40.0% of the labels",
     ]
 
@@ -72,7 +72,7 @@ def test_summary_tells_what_reading_left_out():
     items = pd.concat([ITEMS, ITEMS.iloc[[0]].assign(item=9)])
     labels = Labels.from_frames(table, items, unlabeled="drop", repeats="majority")
     said = str(labels.summary())
-    assert "1 items without a label left out, 2 repeated verdicts resolved, 1 ties dropped" in said
+    assert "1 item without a label left out, 2 repeated verdicts resolved, 1 tie dropped" in said
     assert "labelers without gold" not in str(labels.without_gold().summary())
 
 
