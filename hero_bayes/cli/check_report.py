@@ -187,7 +187,7 @@ def _support(report: Report, found: "Checked") -> None:
         if row.reason:
             reasons.setdefault(row.reason, []).append(row.method)
     if reasons:
-        report.text("")
+        report.gap()
     for reason, methods in reasons.items():
         report.bullet(f"{join(_titles(methods))}: {reason}")
 

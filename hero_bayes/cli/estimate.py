@@ -17,7 +17,7 @@ from hero_bayes.cli.reading import (
     split_items,
 )
 from hero_bayes.cli.tables import comparison_rows, data_counts, finding_lines, method_table
-from hero_bayes.cli.wording import METHODS, TITLES, count, percent, percent_range
+from hero_bayes.cli.wording import METHODS, SPEAKS_OF, TITLES, count, percent, percent_range
 from hero_bayes.errors import DataError, Refusal
 
 if TYPE_CHECKING:
@@ -261,6 +261,7 @@ def _print_report(
         report.text(f"{count(unused, 'row')} of the items file belong to neither round")
     report.heading("methods")
     method_table(report, rows, prob)
+    report.text(f"\n{SPEAKS_OF}")
     if findings is not None:
         finding_lines(report, findings, ("error", "warning"))
     report.finding(sentence)

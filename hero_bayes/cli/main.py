@@ -9,6 +9,7 @@ import typer
 
 from hero_bayes._version import __version__
 from hero_bayes.cli.check import check
+from hero_bayes.cli.demo import demo
 from hero_bayes.cli.estimate import estimate
 from hero_bayes.cli.exit_codes import exit_code_of
 
@@ -54,6 +55,7 @@ def hero_bayes(
         typer.echo(context.get_help())
 
 
+app.command("demo")(demo)
 app.command("check")(check)
 app.command("estimate")(estimate)
 

@@ -37,7 +37,14 @@ class Report:
         from rich.text import Text
 
         for line in text.splitlines():
+            if not line:
+                self._console.print()
+                continue
             self._console.print(Padding(Text(line), (0, 0, 0, indent), expand=False))
+
+    def gap(self) -> None:
+        """An empty line."""
+        self._console.print()
 
     def bullet(self, text: str, mark: str = "-") -> None:
         """A paragraph that hangs behind a mark."""

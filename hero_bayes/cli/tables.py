@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hero_bayes.data.findings import Findings
     from hero_bayes.data.labels import Labels
 
-__all__ = ["comparison_rows", "data_counts", "finding_lines", "method_table"]
+__all__ = ["Row", "comparison_rows", "data_counts", "finding_lines", "method_table"]
 
 REFUSED = "refused: "
 NUMBERS = ("estimate", "standard_error", "lower", "upper")
@@ -42,6 +42,7 @@ def method_table(
     rows: Sequence[Row],
     prob: float,
     extra: Mapping[str, Sequence[str]] | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> None:
     """Print estimates as a table, and under it what was refused and what to know.
 
@@ -55,11 +56,13 @@ def method_table(
         Nominal coverage of the intervals.
     extra : mapping of column name to one cell per row, optional
         Further columns at the right.
+    about : mapping of method to text, optional
+        What a method does, told before its note.
     """
     several = len({row["group"] for row in rows}) > 1
     extra = extra or {}
     interval = f"{100 * prob:g} % interval"
-    columns = ["method", "estimate", interval, "what it speaks of", *extra]
+    columns = ["group"] * several + ["method", "estimate", interval, "speaks of", *extra]
     cells = []
     for position, row in enumerate(rows):
         if row["refused"]:
@@ -72,16 +75,27 @@ def method_table(
                 ESTIMANDS[row["estimand"] or ""],
                 *(column[position] for column in extra.values()),
             ]
-        name = TITLES.get(row["method"], row["method"])
-        cells.append([row["group"]] * several + [name, *numbers])
-    report.table(["group"] * several + columns, cells, right=("estimate", interval))
-    noted = [row for row in rows if row["refused"] or row["note"]]
-    if noted:
-        report.text("")
-    for row in noted:
-        where = f" ({row['group']})" if several else ""
+        cells.append([row["group"]] * several + [_title(row), *numbers])
+    report.table(columns, cells, right=("estimate", interval, "truth", "off by"))
+    _notes(report, rows, several, about or {})
+
+
+def _notes(report: Report, rows: Sequence[Row], several: bool, about: Mapping[str, str]) -> None:
+    told = []
+    for row in rows:
         said = f"no answer: {row['reason']}" if row["refused"] else row["note"]
-        report.bullet(f"{TITLES.get(row['method'], row['method'])}{where}: {said}")
+        parts = [part for part in (about.get(row["method"]), said) if part]
+        where = f" ({row['group']})" if several else ""
+        if parts:
+            told.append(f"{_title(row)}{where}: {'; '.join(parts)}")
+    if told:
+        report.gap()
+    for line in told:
+        report.bullet(line)
+
+
+def _title(row: Row) -> str:
+    return TITLES.get(row["method"], str(row["method"]))
 
 
 def finding_lines(report: Report, findings: "Findings", severities: Sequence[str]) -> None:

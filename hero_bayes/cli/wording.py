@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 __all__ = [
     "ESTIMANDS",
     "METHODS",
+    "SPEAKS_OF",
     "TITLES",
     "clip",
     "count",
@@ -23,13 +24,21 @@ TITLES = {
     "gold_rates": "gold rates",
     "hero1": "HERO-1",
     "hero2": "HERO-2",
+    "posterior": "posterior",
+    "posterior_adjusted": "posterior, adjusted",
 }
 
 ESTIMANDS = {
-    "item_rate": "share of these items",
-    "prevalence": "rate of new items",
+    "item_rate": "these items",
+    "prevalence": "new items",
     "": "",
 }
+
+#: What the two estimands mean, in a line under a table.
+SPEAKS_OF = (
+    "these items: the share among the items at hand; new items: the rate of the source they came "
+    "from, so that the interval also allows for the draw of items."
+)
 
 #: Remedies of the Python interface, and the flag that does the same.
 _FLAGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (

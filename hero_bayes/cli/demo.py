@@ -1,0 +1,162 @@
+"""``hero-bayes demo``: the whole story on real safety labels, with the truth beside it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hero_bayes.cli import flags
+from hero_bayes.cli.exit_codes import UsageError
+from hero_bayes.cli.tables import Row, comparison_rows
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from hero_bayes.cli.shared_errors import SharedErrors
+    from hero_bayes.data.datasets import DemoRounds
+
+__all__ = ["PROB", "Story", "demo", "full_posterior"]
+
+COVARIATES = ("n_turns", "context_chars", "response_chars")
+PROB = 0.95
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Story:
+    """All numbers of the demo.
+
+    Attributes
+    ----------
+    rounds : DemoRounds
+        The data, and the withheld truth.
+    methods, posterior : list of dict
+        One row an estimate, as `comparison_rows` returns them; those of the posterior with
+        ``r_hat`` and ``variance_removed_percent``.
+    shared : SharedErrors
+        How much the raters' errors go together.
+    """
+
+    rounds: "DemoRounds"
+    methods: list[Row]
+    posterior: list[Row]
+    shared: "SharedErrors"
+
+
+def demo(
+    posterior: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the posterior draws there (NetCDF)."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace FILE if it exists.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampler.")] = SEED,
+    as_json: flags.Json = False,
+) -> None:
+    """See on real safety labels what majority vote, HERO and the posterior say, and the truth."""
+    _check_target(posterior, overwrite)
+    from hero_bayes.cli import demo_report
+    from hero_bayes.cli.shared_errors import shared_errors
+    from hero_bayes.data.datasets import demo_rounds
+    from hero_bayes.estimators.estimate import compare_methods
+
+    rounds = demo_rounds()
+    history, current = rounds.history, rounds.current
+    table = compare_methods(history, current, covariates=COVARIATES, prob=PROB, shrink="optimal")
+    methods = comparison_rows(table)
+    report = None if as_json else demo_report.open_report()
+    if report is not None:
+        demo_report.write_data(report, rounds)
+        demo_report.write_methods(report, rounds, methods)
+        demo_report.announce_sampling(report)
+    fitted = full_posterior(rounds, seed)
+    story = Story(rounds, methods, posterior_rows(fitted, rounds), shared_errors(history))
+    saved = None
+    if posterior is not None:
+        from hero_bayes.inference.storage import save
+
+        saved = save(fitted, posterior, overwrite=overwrite)
+    if report is None:
+        demo_report.write_json(story, seed, saved)
+    else:
+        demo_report.write_posterior(report, story)
+        demo_report.write_ending(report, story, saved)
+
+
+def _check_target(path: Path | None, overwrite: bool) -> None:
+    """Refuse before any work what could not be written after it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"--posterior {path}: that is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--posterior {path}: there is no folder {path.parent}; make it first")
+    if path.exists() and not overwrite:
+        raise UsageError(f"--posterior {path}: the file exists; add --overwrite to replace it")
+
+
+def full_posterior(rounds: "DemoRounds", seed: int) -> "xr.DataTree":
+    """Draws of the paper's model, by NUTS, the current labels not informing the labelers."""
+    from hero_bayes.inference.fit import fit
+
+    return fit(
+        rounds.history,
+        rounds.current,
+        model="hero",
+        mode="nuts",
+        posterior="cut",
+        random_seed=seed,
+        progressbar=True,
+    )
+
+
+def posterior_rows(fitted: "xr.DataTree", rounds: "DemoRounds") -> list[Row]:
+    """One row per quantity of the posterior: mean, standard deviation, interval, R-hat."""
+    from hero_bayes.adjustment.adjust import adjust
+
+    draws = fitted["posterior"]
+    adjusted = adjust(fitted, rounds.history, rounds.current, covariates=list(COVARIATES))
+    removed = float(adjusted["adjustment"]["variance_removed_percent"].to_numpy()[0])
+    return [
+        _row("posterior", "item_rate", draws["item_rate"]),
+        _row("posterior", "prevalence", draws["prevalence"]),
+        _row(
+            "posterior_adjusted",
+            "prevalence",
+            adjusted["posterior"]["prevalence_adjusted"],
+            removed,
+        ),
+    ]
+
+
+def _row(method: str, estimand: str, draws: Any, removed: float | None = None) -> Row:
+    values = draws.isel(group=0).transpose("chain", "draw").to_numpy()
+    tail = (1 - PROB) / 2
+    import numpy as np
+
+    low, high = np.quantile(values, [tail, 1 - tail])
+    return {
+        "group": str(draws["group"].to_numpy()[0]),
+        "method": method,
+        "estimand": estimand,
+        "estimate": float(values.mean()),
+        "standard_error": float(values.std()),
+        "lower": float(low),
+        "upper": float(high),
+        "refused": False,
+        "reason": None,
+        "note": None,
+        "r_hat": _r_hat(values),
+        "variance_removed_percent": removed,
+    }
+
+
+def _r_hat(values: Any) -> float | None:
+    """Rank-normalised split R-hat; None where there are too few draws for one."""
+    import arviz
+
+    if values.shape[0] < 2 or values.shape[1] < 4:
+        return None
+    return float(arviz.rhat(values, chain_axis=0, draw_axis=1))

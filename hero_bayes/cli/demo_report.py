@@ -1,0 +1,221 @@
+"""How the demo is told: on a terminal, or as one JSON object."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hero_bayes._version import __version__
+from hero_bayes.cli.demo import PROB, Story
+from hero_bayes.cli.printing import Report, print_json
+from hero_bayes.cli.tables import Row, data_counts, method_table
+from hero_bayes.cli.wording import SPEAKS_OF, count, percent, percent_range
+
+if TYPE_CHECKING:
+    from hero_bayes.data.datasets import DemoRounds
+
+__all__ = [
+    "announce_sampling",
+    "assumption",
+    "finding",
+    "open_report",
+    "write_data",
+    "write_ending",
+    "write_json",
+    "write_methods",
+    "write_posterior",
+]
+
+SCHEMA_VERSION = 1
+NAME = "dices350"
+R_HAT_LIMIT = 1.01
+WHAT = {
+    "majority_vote": "counts votes",
+    "dawid_skene": "no gold, no history",
+    "gold_rates": "error rates from gold alone",
+    "hero1": "error rates from gold and all history",
+    "hero2": "HERO-1 and covariates of the conversation",
+}
+
+
+def open_report() -> Report:
+    """Start the report."""
+    report = Report()
+    report.title(f"hero-bayes {__version__} demo: how many replies of a chatbot are unsafe?")
+    return report
+
+
+def write_data(report: Report, rounds: "DemoRounds") -> None:
+    """Tell what the two rounds hold."""
+    from hero_bayes.data.datasets import available
+
+    history, current = rounds.history, rounds.current
+    positive, negative = int((history.gold == 1).sum()), int((history.gold == 0).sum())
+    abstained = len(history.abstained_item) + len(current.abstained_item)
+    report.heading("the data")
+    report.text(
+        "Crowd raters judged the last reply of adversarial conversations with a chatbot: unsafe or "
+        "not. An expert panel's verdict is the gold. You want the share of unsafe replies in the "
+        "current round, for which you have crowd labels only."
+    )
+    report.gap()
+    report.bullet(
+        f"history: {count(history.n_items, 'conversation')}, {history.n_labels:,} labels by "
+        f"{count(history.n_labelers, 'rater')}; {history.n_gold:,} carry expert gold "
+        f"({positive:,} unsafe, {negative:,} not)"
+    )
+    report.bullet(
+        f"current round: {count(current.n_items, 'other conversation')}, {current.n_labels:,} "
+        f"labels by the same {count(current.n_labelers, 'rater')}; no gold"
+    )
+    report.bullet(f"{abstained:,} times a rater was unsure: no verdict, never a 0")
+    report.bullet(
+        f"the truth, held back from every method: {percent(rounds.truth)} of the "
+        f"{count(current.n_items, 'current conversation')} are unsafe by the experts"
+    )
+    entry = available().set_index("name").loc[NAME]
+    report.text(f"\n{NAME}: {entry['citation']}. {entry['licence']}.")
+
+
+def write_methods(report: Report, rounds: "DemoRounds", rows: Sequence[Row]) -> None:
+    """Print the methods that need no sampling, beside the truth."""
+    report.heading("the fast methods, beside the withheld truth")
+    method_table(report, rows, PROB, extra=_beside(rounds.truth, rows), about=WHAT)
+    report.text(f"\n{SPEAKS_OF} The truth is a share of these items.")
+
+
+def announce_sampling(report: Report) -> None:
+    """Say what comes while the sampler runs."""
+    report.heading("the full posterior")
+    report.text(
+        "The paper's model (independent raters, flat priors, the same raters in both rounds), by "
+        "NUTS; raters are learned from history alone."
+    )
+
+
+def write_posterior(report: Report, story: Story) -> None:
+    """Print the posterior, beside the truth."""
+    rows = story.posterior
+    extra = _beside(story.rounds.truth, rows)
+    extra["R-hat"] = ["-" if row["r_hat"] is None else f"{row['r_hat']:.3f}" for row in rows]
+    report.gap()
+    method_table(report, rows, PROB, extra=extra)
+    removed = [row for row in rows if row["variance_removed_percent"] is not None]
+    for row in removed:
+        share = row["variance_removed_percent"]
+        effect = "narrower" if share > 0 else "no narrower"
+        report.text(
+            f"\nThe covariates remove {share:.1f} % of the variance: the adjusted interval is "
+            f"{effect} than without them."
+        )
+    bad = [row for row in rows if row["r_hat"] is not None and row["r_hat"] >= R_HAT_LIMIT]
+    if bad:
+        report.text("R-hat should be below 1.01: do not use these draws, run another seed.")
+
+
+def write_ending(report: Report, story: Story, saved: Path | None) -> None:
+    """Name the assumption that hurts, and end with the finding."""
+    report.heading("the assumption that hurts")
+    report.text(assumption(story))
+    if saved is not None:
+        report.heading("written")
+        report.text(f"{saved}: read it with hero_bayes.load, plot it with ArviZ")
+    report.finding(finding(story))
+
+
+def write_json(story: Story, seed: int, saved: Path | None) -> None:
+    """Write the JSON object."""
+    rounds = story.rounds
+    print_json(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "hero_bayes_version": __version__,
+            "command": "demo",
+            "prob": PROB,
+            "random_seed": seed,
+            "truth": rounds.truth,
+            "data": {
+                "history": data_counts(rounds.history),
+                "current": data_counts(rounds.current),
+            },
+            "estimates": [_with_truth(row, rounds.truth) for row in story.methods],
+            "posterior": [_with_truth(row, rounds.truth) for row in story.posterior],
+            "shared_errors": vars(story.shared),
+            "posterior_file": None if saved is None else str(saved),
+            "assumption": assumption(story),
+            "finding": finding(story),
+        }
+    )
+
+
+def assumption(story: Story) -> str:
+    """Say in one sentence that raters are taken as independent, whether they look so, the cost."""
+    shared, row = story.shared, _item_rate(story)
+    interval = f"{100 * PROB:g} % interval ({percent_range(row['lower'], row['upper'])})"
+    hit = _covers(row, story.rounds.truth)
+    if shared.visible:
+        text = (
+            "The model takes raters to err independently, but on the "
+            f"{count(shared.n_items, 'gold conversation')} they err together (correlation "
+            f"{shared.correlation:.2f} within a class, so {shared.labels_per_item:.1f} labels are "
+            f"worth about {shared.effective_labels:.1f} independent ones): its {interval} "
+            "counts evidence that is not there and is too narrow"
+        )
+        if hit:
+            return f"{text}, even though it covers the truth this time."
+        return f"{text}, and it misses the truth."
+    text = (
+        "The model takes raters to err independently; the "
+        f"{count(shared.n_items, 'gold conversation')} do not show otherwise (correlation "
+        f"{shared.correlation:.2f} within a class), "
+    )
+    if hit:
+        return f"{text}and its {interval} covers the truth."
+    return f"{text}yet its {interval} misses the truth, so something else moved between the rounds."
+
+
+def finding(story: Story) -> str:
+    """The last sentence."""
+    truth, row = story.rounds.truth, _item_rate(story)
+    vote = next(entry for entry in story.methods if entry["method"] == "majority_vote")
+    gold = story.rounds.history.n_gold
+    before, after = abs(vote["estimate"] - truth), abs(row["estimate"] - truth)
+    verb = "bring it to" if after < before else "only move it to"
+    text = (
+        f"Majority vote says {percent(vote['estimate'])} of the replies are unsafe where experts "
+        f"say {percent(truth)}; {gold:,} gold verdicts on past conversations {verb} "
+        f"{percent(row['estimate'])} ({100 * PROB:g} % credible interval "
+        f"{percent_range(row['lower'], row['upper'])}, which "
+        f"{'covers' if _covers(row, truth) else 'misses'} the truth)"
+    )
+    if story.shared.visible:
+        text += ", an interval to trust less than it looks because raters share errors"
+    return f"{text}."
+
+
+def _item_rate(story: Story) -> Row:
+    """The row that speaks of the same thing as the truth."""
+    return next(row for row in story.posterior if row["estimand"] == "item_rate")
+
+
+def _covers(row: Row, truth: float) -> bool:
+    return bool(row["lower"] <= truth <= row["upper"])
+
+
+def _beside(truth: float, rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Columns that put the truth beside each row."""
+    answered = [not row["refused"] for row in rows]
+    return {
+        "truth": [percent(truth)] * len(rows),
+        "off by": [
+            f"{100 * (row['estimate'] - truth):+.1f}" if ok else ""
+            for row, ok in zip(rows, answered, strict=True)
+        ],
+        "covers": [
+            ("yes" if _covers(row, truth) else "no") if ok else ""
+            for row, ok in zip(rows, answered, strict=True)
+        ],
+    }
+
+
+def _with_truth(row: Row, truth: float) -> dict[str, Any]:
+    return {**row, "covers_truth": None if row["refused"] else _covers(row, truth)}
