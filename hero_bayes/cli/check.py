@@ -144,6 +144,11 @@ def _missing_columns(found: Checked) -> str:
     )
     roles = found.recognised.missing
     asked = " ".join(f"--column {role}=YOUR_COLUMN" for role in roles)
+    separators = {";": "semicolons", "\t": "tabs", "|": "bars"}
+    names = [str(name) for source in found.rounds for name in source.labels.columns]
+    for mark, word in separators.items():
+        if any(mark in name for name in names):
+            listed += f" (separated by {word}? write the file with commas)"
     return (
         f"no column recognised as {' or '.join(roles)}: {listed}. Say which it is with {asked}. "
         "A labels table has one row per verdict: item, labeler, label"

@@ -114,8 +114,9 @@ def finding(found: "Checked") -> str:
     watch = f"{count(serious, 'thing')} to watch" if serious else "nothing dangerous was found"
     assumed = ""
     if found.assumed:
-        verb = "holds" if len(found.assumed) == 1 else "hold"
-        assumed = f", if the {count(len(found.assumed), 'assumption')} above {verb}"
+        number = len(found.assumed)
+        what = "assumption above holds" if number == 1 else f"{number} assumptions above hold"
+        assumed = f", if the {what}"
     if len(found.labels) == 2:
         return f"{_pair_answer(found)}; {watch}{assumed}."
     labels = found.labels[0]

@@ -30,7 +30,7 @@ NAME = "dices350"
 R_HAT_LIMIT = 1.01
 WHAT = {
     "majority_vote": "counts votes",
-    "dawid_skene": "no gold, no history",
+    "dawid_skene": "guesses the raters' quality from their agreement",
     "gold_rates": "error rates from gold alone",
     "hero1": "error rates from gold and all history",
     "hero2": "HERO-1 and covariates of the conversation",

@@ -61,6 +61,11 @@ def exit_code_of(command: Callable[[], None], debug: bool = False) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return DONE
+    except SystemExit as stop:  # rich ends the process with 1 when the reader of its help is gone
+        if isinstance(stop.__context__, BrokenPipeError):
+            _silence_stdout()
+            return DONE
+        return INTERNAL_ERROR if stop.code else DONE
     except UsageError as error:
         _tell(f"usage error: {error}")
         return BAD_USAGE

@@ -18,33 +18,33 @@ class Report:
     def __init__(self) -> None:
         from rich.console import Console
 
-        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+        self._console = Console(highlight=False, markup=False, emoji=False)
         terminal = self._console.is_terminal
         self._console.width = min(WIDTH, self._console.width) if terminal else WIDTH
 
     def title(self, text: str) -> None:
         """The first line."""
-        self._console.print(text, style="bold", soft_wrap=True)
+        self._write(text, style="bold", soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """Start a section."""
-        self._console.print()
-        self._console.print(text.upper(), style="bold cyan")
+        self.gap()
+        self._write(text.upper(), style="bold cyan")
 
     def text(self, text: str, indent: int = INDENT) -> None:
-        """A paragraph, or one a line."""
+        """A paragraph per line of the text; an empty line stays one."""
         from rich.padding import Padding
         from rich.text import Text
 
         for line in text.splitlines():
-            if not line:
-                self._console.print()
-                continue
-            self._console.print(Padding(Text(line), (0, 0, 0, indent), expand=False))
+            if line:
+                self._write(Padding(Text(line), (0, 0, 0, indent), expand=False))
+            else:
+                self.gap()
 
     def gap(self) -> None:
         """An empty line."""
-        self._console.print()
+        self._write("")
 
     def bullet(self, text: str, mark: str = "-") -> None:
         """A paragraph that hangs behind a mark."""
@@ -55,7 +55,7 @@ class Report:
         grid.add_column(no_wrap=True)
         grid.add_column(overflow="fold")
         grid.add_row(Text(" " * INDENT + mark), Text(text))
-        self._console.print(grid)
+        self._write(grid)
 
     def table(
         self,
@@ -66,6 +66,7 @@ class Report:
     ) -> None:
         """A table; columns in ``wide`` wrap, those in ``right`` are numbers."""
         from rich import box
+        from rich.padding import Padding
         from rich.table import Table
         from rich.text import Text
 
@@ -80,18 +81,27 @@ class Report:
             )
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        from rich.padding import Padding
-
-        self._console.print(Padding(table, (0, 0, 0, INDENT), expand=False))
+        self._write(Padding(table, (0, 0, 0, INDENT), expand=False))
 
     def command(self, line: str) -> None:
         """A command on one line, so that it can be copied whole."""
-        self._console.print(" " * INDENT + line, style="green", soft_wrap=True)
+        self._write(" " * INDENT + line, style="green", soft_wrap=True)
 
     def finding(self, sentence: str) -> None:
         """The last line of every report."""
-        self._console.print()
-        self._console.print(f"FINDING: {sentence}", style="bold", soft_wrap=True)
+        self.gap()
+        self._write(f"FINDING: {sentence}", style="bold", soft_wrap=True)
+
+    def _write(self, content: Any, **settings: Any) -> None:
+        """Render, drop blanks at line ends, and write at once.
+
+        Written by hand because rich answers a closed pipe with an exit code of its own.
+        """
+        with self._console.capture() as captured:
+            self._console.print(content, **settings)
+        lines = captured.get().split("\n")
+        sys.stdout.write("\n".join(line.rstrip() for line in lines))
+        sys.stdout.flush()
 
 
 def print_json(content: Mapping[str, Any]) -> None:
