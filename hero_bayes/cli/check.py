@@ -158,11 +158,15 @@ def _missing_columns(found: Checked) -> str:
 def _shared_items(
     items: Path, rounds: Sequence[Round], options: ReadingOptions
 ) -> list[Round] | None:
-    """The rounds with the rows of one items file split between them, if it serves both."""
+    """The rounds with the rows of one items file split between them, if it serves both.
+
+    Where ids are used in both rounds, it belongs to the first: gold must not slip into the second.
+    """
     try:
-        return split_items(items, rounds, options)[0]
+        split, _, common = split_items(items, rounds, options)
     except DataError:
         return None
+    return None if common else split
 
 
 def _label_columns(rounds: Sequence[Round], recognised: Recognised) -> list:  # type: ignore[type-arg]

@@ -141,7 +141,7 @@ def _read(
         sources.insert(0, read_round(history, history_items, options.columns))
     unused = 0
     if items is not None:
-        sources, unused = split_items(items, sources, options)
+        sources, unused, _ = split_items(items, sources, options)
     check_columns(options.columns, sources)
     built = [build(source, options) for source in sources]
     return (built[0] if history is not None else None), built[-1], unused

@@ -143,7 +143,7 @@ def check_columns(columns: Mapping[str, str], rounds: Sequence[Round]) -> None:
 
 def split_items(
     path: Path, sources: Sequence[Round], options: ReadingOptions
-) -> tuple[list[Round], int]:
+) -> tuple[list[Round], int, int]:
     """Give each round the rows of a common items file whose items its labels name.
 
     Returns
@@ -152,6 +152,8 @@ def split_items(
         The rounds with their items.
     unused : int
         Rows of the file that belong to no round.
+    common : int
+        Rows that went to several rounds, because item ids are used twice.
 
     Raises
     ------
@@ -167,7 +169,8 @@ def split_items(
         Round(source.labels_path, path, source.labels, frame.loc[mask].reset_index(drop=True))
         for source, mask in zip(sources, masks, strict=True)
     ]
-    return with_items, sum(not any(row) for row in zip(*masks, strict=True))
+    uses = [sum(row) for row in zip(*masks, strict=True)]
+    return with_items, uses.count(0), sum(use > 1 for use in uses)
 
 
 def _item_rows(items: "pd.DataFrame", source: Round, columns: Mapping[str, str]) -> list[bool]:
@@ -190,11 +193,11 @@ def _known(columns: Mapping[str, str], frame: "pd.DataFrame") -> dict[str, str]:
 
 def read_table(path: Path, columns: Mapping[str, str]) -> "pd.DataFrame":
     """Read a CSV or Parquet file, chosen by its ending."""
-    from hero_bayes.data.tables import read_csv, read_parquet
-
     name = path.name.lower()
     if not path.exists():
         raise DataError(f"there is no file {str(path)!r}")
+    from hero_bayes.data.tables import read_csv, read_parquet
+
     if path.is_dir() or name.endswith(PARQUET_ENDINGS):
         return read_parquet(path)
     if not name.endswith(CSV_ENDINGS):

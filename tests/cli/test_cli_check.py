@@ -1,0 +1,159 @@
+import json
+import random
+import shlex
+
+import pytest
+
+
+@pytest.fixture
+def words_file(write):
+    """Answers yes, no and unsure, other column names, one repeat."""
+    rng = random.Random(1)
+    rows = [
+        f"{i},rater{j},{rng.choice(['yes', 'no', 'no', 'unsure'] if j else ['yes', 'no'])}"
+        for i in range(40)
+        for j in range(4)
+    ]
+    lines = ["conversation_id,annotator,answer", *rows, rows[0]]
+    return write("words.csv", "\n".join(lines) + "\n")
+
+
+def told_as_json(done, code=0):
+    assert done.code == code, done.err
+    return json.loads(done.out)
+
+
+def test_history_with_gold(cli, files):
+    done = cli("check", files.history, files.history_items)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[-1].startswith("FINDING: history.csv can serve as history")
+    assert "n_turns, context_chars, response_chars" in done.out
+    command = next(line for line in lines if line.startswith("  hero-bayes estimate"))
+    assert f"--history {files.history} --history-items {files.history_items}" in command
+    short = [x for x in lines if not x.startswith(("FINDING", "  hero-bayes"))]
+    assert max(map(len, short)) <= 100
+
+
+def test_table_without_gold_is_a_current_round(cli, files):
+    told = told_as_json(cli("check", files.current, "--json"))
+    support = {row["method"]: row for row in told["support"]}
+    assert support["majority_vote"]["as_current"] == "yes"
+    assert support["hero1"]["as_history"] == "no"
+    assert "gold" in support["hero1"]["reason"]
+    assert support["fit hero"]["as_history"] == "no"
+    assert "current round only" in told["finding"]
+    assert "--history" not in told["next_command"]
+
+
+def test_next_command_runs(cli, files):
+    words = ["check", files.history, files.items, "--current", files.current]
+    told = told_as_json(cli(*words, "--covariate", "n_turns", "--json"))
+    assert all(row["as_current"] == "yes" for row in told["support"])
+    command = shlex.split(told["next_command"])
+    assert command[:2] == ["hero-bayes", "estimate"]
+    assert "--items" in command
+    assert "optimal" in command
+    done = cli(*command[1:])
+    assert done.code == 0, done.err
+    assert "no answer" not in done.out
+
+
+def test_pair_names_missing_covariates(cli, files):
+    words = ["check", files.history, files.items, "--current", files.current]
+    told = told_as_json(cli(*words, "--json"))
+    reason = next(row["reason"] for row in told["support"] if row["method"] == "hero2")
+    assert "--covariate n_turns" in reason
+    assert set(told["covariate_candidates"]) == {"n_turns", "context_chars", "response_chars"}
+    assert "HERO-2 cannot" in told["finding"]
+
+
+def test_words_are_read_and_the_flags_printed(cli, words_file):
+    told = told_as_json(cli("check", words_file, "--json"))
+    assert told["flags"] == shlex.split(
+        "--column item=conversation_id --column label=answer --positive yes --negative no "
+        "--abstain unsure --repeats majority"
+    )
+    assert {v["value"]: v["read_as"] for v in told["label_values"]} == {
+        "yes": "1",
+        "no": "0",
+        "unsure": "no verdict",
+    }
+    assert len(told["assumed"]) == 3
+    assert cli(*shlex.split(told["next_command"])[1:]).code == 0
+    # With the flags, nothing is assumed any more.
+    again = told_as_json(cli("check", words_file, *told["flags"], "--json"))
+    assert not again["assumed"]
+    assert again["data"] == told["data"]
+
+
+def test_third_value_does_not_end_the_check(cli, write):
+    rows = [f"{i},{j},{'0012'[(i * j + i) % 4]}" for i in range(20) for j in range(3)]
+    path = write("third.csv", "\n".join(["item,labeler,label", *rows]) + "\n")
+    done = cli("check", path)
+    assert done.code == 0
+    assert "--abstain 2" in done.out
+    assert "if the assumption above holds" in done.out.splitlines()[-1]
+
+
+def test_many_values_say_which_flags(cli, write):
+    rows = [f"{i},{j},{1 + (i + j) % 5}" for i in range(20) for j in range(3)]
+    path = write("likert.csv", "\n".join(["item,labeler,label", *rows]) + "\n")
+    done = cli("check", path)
+    assert done.code == 65
+    assert "not decided" in done.out
+    assert "--positive" in done.out
+    assert done.out.splitlines()[-1].startswith("FINDING: ")
+    told = told_as_json(cli("check", path, "--json"), code=65)
+    assert not told["readable"]
+    flags = "--positive 5 --negative 1 --abstain 2 --abstain 3 --abstain 4".split()
+    assert cli("check", path, *flags, "--drop-unlabeled").code == 0
+
+
+def test_items_without_labels_are_left_out_and_said(cli, files, write):
+    items = write("items.csv", "item,gold\n4,1\n6,0\nnowhere,1\n")
+    told = told_as_json(cli("check", files.current, items, "--json"))
+    assert "--drop-unlabeled" in told["flags"]
+    assert told["data"]["table"]["items_dropped"] == 1
+    assert "'nowhere'" in " ".join(told["assumed"])
+
+
+def test_missing_columns_name_the_flag(cli, write):
+    path = write("strange.csv", "a,b,c\n1,2,1\n")
+    done = cli("check", path)
+    assert done.code == 65
+    assert "--column item=YOUR_COLUMN" in " ".join(done.out.split())
+    assert (
+        cli("check", path, *"--column item=a --column labeler=b --column label=c".split()).code == 0
+    )
+
+
+def test_wrong_separator_is_named(cli, write):
+    done = cli("check", write("semi.csv", "item;labeler;label\n1;a;1\n"))
+    assert done.code == 65
+    assert "semicolons" in done.out
+
+
+def test_strangers_in_the_current_round(cli, files, write):
+    rows = [f"{i},new{j},{(i + j) % 2}" for i in range(20) for j in range(4)]
+    path = write("strangers.csv", "\n".join(["item,labeler,label", *rows]) + "\n")
+    words = ["check", files.history, files.history_items, "--current", path]
+    support = {r["method"]: r for r in told_as_json(cli(*words, "--json"))["support"]}
+    assert support["hero1"]["as_current"] == "no"
+    assert support["fit hero"]["as_current"] == "no"
+    assert support["fit pooled"]["as_current"] == "yes"
+    assert support["majority_vote"]["as_current"] == "yes"
+
+
+def test_gzip_and_parquet(cli, files, tmp_path):
+    import gzip
+
+    import pandas as pd
+
+    frame = pd.read_csv(files.history)
+    frame.to_parquet(tmp_path / "h.parquet")
+    with gzip.open(tmp_path / "h.csv.gz", "wt") as target:
+        frame.to_csv(target, index=False)
+    plain = told_as_json(cli("check", files.history, "--json"))["data"]
+    for name in ("h.parquet", "h.csv.gz"):
+        assert told_as_json(cli("check", tmp_path / name, "--json"))["data"] == plain

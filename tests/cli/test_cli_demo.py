@@ -1,0 +1,121 @@
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hero_bayes as hb
+from hero_bayes.cli import demo as command
+from hero_bayes.cli.demo_report import assumption, finding
+from hero_bayes.cli.shared_errors import SharedErrors, shared_errors
+
+
+@pytest.fixture(scope="module")
+def at_mode(rounds):
+    """The posterior mode stands in for the draws."""
+    return hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+
+
+@pytest.fixture
+def quick(monkeypatch, at_mode):
+    monkeypatch.setattr(command, "full_posterior", lambda rounds, seed: at_mode)
+
+
+def test_story_fits_the_terminal(cli, quick):
+    done = cli("demo")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[-1].startswith("FINDING: Majority vote says ")
+    assert max(len(line) for line in lines[:-1]) <= 100
+    assert "…" not in done.out
+    for word in ("HERO-2", "posterior, adjusted", "R-hat", "THE ASSUMPTION THAT HURTS", "CC BY"):
+        assert word in done.out
+
+
+def test_json_holds_the_numbers(cli, quick, rounds, at_mode):
+    told = json.loads(cli("demo", "--json").out)
+    assert told["truth"] == rounds.truth
+    table = hb.compare_methods(
+        rounds.history, rounds.current, covariates=list(command.COVARIATES), shrink="optimal"
+    )
+    numbers = [row["estimate"] for row in told["estimates"]]
+    np.testing.assert_allclose(numbers, table["estimate"])
+    for row in told["estimates"]:
+        assert row["covers_truth"] == (row["lower"] <= rounds.truth <= row["upper"])
+    rates = {(row["method"], row["estimand"]): row["estimate"] for row in told["posterior"]}
+    mode = at_mode["posterior"]
+    assert rates["posterior", "item_rate"] == pytest.approx(mode["item_rate"].item())
+    assert rates["posterior", "prevalence"] == pytest.approx(mode["prevalence"].item())
+    assert ("posterior_adjusted", "prevalence") in rates
+
+
+def test_posterior_file(cli, quick, tmp_path):
+    path = tmp_path / "posterior.nc"
+    assert cli("demo", "--posterior", path).code == 0
+    assert hb.load(path).attrs["model"] == "hero"
+    again = cli("demo", "--posterior", path)
+    assert again.code == 64
+    assert "--overwrite" in again.err
+    assert not again.out
+    assert cli("demo", "--posterior", path, "--overwrite", "--json").code == 0
+
+
+def story(rounds, low, high, visible, vote=0.26):
+    shared = SharedErrors(0.2, 0.01 if visible else 0.6, 9.0, 3.5, 40)
+    row = {"method": "posterior", "estimand": "item_rate", "lower": low, "upper": high}
+    row["estimate"] = (low + high) / 2
+    return command.Story(rounds, [{"method": "majority_vote", "estimate": vote}], [row], shared)
+
+
+def test_words_follow_the_numbers(rounds):
+    truth = rounds.truth
+    hit, miss = (truth - 0.05, truth + 0.04), (truth + 0.02, truth + 0.1)
+    assert "covers the truth this time" in assumption(story(rounds, *hit, True))
+    assert "misses the truth" in assumption(story(rounds, *miss, True))
+    assert "do not show otherwise" in assumption(story(rounds, *hit, False))
+    assert "something else" in assumption(story(rounds, *miss, False))
+    assert "which covers the truth" in finding(story(rounds, *hit, True))
+    assert "which misses the truth" in finding(story(rounds, *miss, True))
+    assert "bring it to" in finding(story(rounds, *hit, True))
+    assert "only move it to" in finding(story(rounds, *miss, True, vote=truth))
+    assert "share errors" not in finding(story(rounds, *hit, False))
+
+
+@pytest.mark.parametrize("loading", [0.0, 3.0])
+def test_shared_errors_are_seen(loading):
+    rng = np.random.default_rng(3)
+    n_items, n_labelers = 80, 8
+    gold = rng.integers(0, 2, n_items)
+    common = loading * rng.normal(size=n_items)
+    logit = np.where(gold == 1, 1.0, -1.0)[:, None] + common[:, None]
+    label = rng.random((n_items, n_labelers)) < 1 / (1 + np.exp(-logit))
+    item, labeler = np.indices(label.shape)
+    labels = hb.Labels.from_frames(
+        pd.DataFrame({"item": item.ravel(), "labeler": labeler.ravel(), "label": label.ravel()}),
+        pd.DataFrame({"item": range(n_items), "gold": gold}),
+    )
+    found = shared_errors(labels)
+    assert found.n_items == n_items
+    assert found.labels_per_item == n_labelers
+    if loading:
+        assert found.visible
+        assert found.effective_labels < n_labelers / 2
+    else:
+        assert not found.visible
+        assert abs(found.correlation) < 0.1
+    # Row order and the seed of the shuffles do not matter for the correlation itself.
+    assert dataclasses.replace(found, p_value=0.0) == dataclasses.replace(
+        shared_errors(labels), p_value=0.0
+    )
+
+
+@pytest.mark.slow
+def test_full_demo(cli, tmp_path):
+    path = tmp_path / "posterior.nc"
+    done = cli("demo", "--json", "--posterior", path, "--seed", "3")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert "sampling: 100 %" in done.err
+    assert all(row["r_hat"] < 1.01 for row in told["posterior"])
+    assert hb.load(path)["posterior"].sizes["draw"] == 1000

@@ -1,0 +1,81 @@
+import pandas as pd
+import pytest
+
+from hero_bayes.cli.reading import ReadingOptions
+from hero_bayes.cli.verdict_words import read_words
+from hero_bayes.cli.wording import count, in_flags, join
+
+
+@pytest.mark.parametrize(
+    ("python", "flags"),
+    [
+        ("with positive=", "with --positive"),
+        ('for example positive="yes"', "for example --positive yes"),
+        ("with abstain=[...]", "with --abstain"),
+        ('pass unlabeled="drop" to', "pass --drop-unlabeled to"),
+        ('pass repeats="majority", "first" or "keep"', "pass --repeats majority, first or keep"),
+        ("columns={'item': 'task'}", "--column item=task"),
+        ("columns={'item': ...}", "--column item=YOUR_COLUMN"),
+        ('use method="hero1"', "use --method hero1"),
+        ('use shrink="optimal"', "use --shrink optimal"),
+        (
+            "declare it with Labels.from_frames(..., covariates=['x'])",
+            "declare it with --covariate x",
+        ),
+        (
+            "declare them with Labels.from_frames(..., covariates=[...])",
+            "declare them with --covariate NAME",
+        ),
+        ('fit model="pooled"', 'fit model="pooled"'),
+    ],
+)
+def test_remedies_become_flags(python, flags):
+    assert in_flags(python) == flags
+
+
+def test_small_words():
+    assert join(["a", "b", "c"]) == "a, b and c"
+    assert join(["a"]) == "a"
+    assert count(1, "thing") == "1 thing"
+    assert count(2000, "thing") == "2,000 things"
+
+
+@pytest.mark.parametrize(
+    ("values", "flags"),
+    [
+        ([0, 1, 1], ""),
+        ([True, False], ""),
+        (["yes", "no", "no"], "--positive yes"),
+        (["Safe", "Unsafe", "Safe"], "--positive Unsafe"),
+        (["yes", "no", "unsure", None], "--positive yes --negative no --abstain unsure"),
+        ([0, 1, 2], "--abstain 2"),
+        ([0, 1, -1], "--abstain -1"),
+        ([0, 1, "n/a", "skip"], "--abstain n/a --abstain skip"),
+        (["A", "B", "B"], "--positive A"),
+        (["no", "no"], "--positive yes"),
+    ],
+)
+def test_values_are_read(values, flags):
+    words = read_words([pd.Series(values, dtype=object)], ReadingOptions())
+    assert words.problem is None
+    assert " ".join(words.options.flags()) == flags
+    assert bool(words.assumed) == bool(flags)
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3, 4, 5], ["good", "fair", "poor"], ["a"]])
+def test_values_that_are_no_two_classes(values):
+    words = read_words([pd.Series(values, dtype=object)], ReadingOptions())
+    assert words.problem
+
+
+def test_what_the_caller_said_stays():
+    said = ReadingOptions(positive="no", negative="yes", abstain=("unsure",))
+    words = read_words([pd.Series(["no", "yes", "unsure", "unsure"])], said)
+    assert words.options == said
+    assert {v.value: v.read_as for v in words.values} == {
+        "no": "1",
+        "yes": "0",
+        "unsure": "no verdict",
+    }
+    half = read_words([pd.Series(["no", "yes", "unsure"])], ReadingOptions(positive="no"))
+    assert half.options == said
