@@ -7,9 +7,16 @@ samples, plots or reads files.
 """
 
 from hero_bayes.models.hero import hero
+from hero_bayes.models.hero_regression import hero_regression
 from hero_bayes.models.pooled import pooled
+from hero_bayes.models.pooled_drift import pooled_drift
 
 #: Complete models by the name that ``hb.fit(model=...)`` takes.
-MODELS = {"hero": hero, "pooled": pooled}
+MODELS = {
+    "hero": hero,
+    "pooled": pooled,
+    "regression": hero_regression,
+    "drift": pooled_drift,
+}
 
-__all__ = ["MODELS", "hero", "pooled"]
+__all__ = ["MODELS", "hero", "hero_regression", "pooled", "pooled_drift"]

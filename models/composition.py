@@ -1,7 +1,5 @@
 """Outcome x labelers x transport, put together over the two label tables."""
 
-from collections.abc import Callable
-
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
@@ -11,7 +9,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel
 from hero_bayes.likelihoods.latent_class import mixture_log_likelihood
 from hero_bayes.models.independent import LabelerRates, class_log_likelihood
-from hero_bayes.models.prevalence import log_class_prior, prevalence
+from hero_bayes.models.truth import TruthPrior
 
 
 def coordinates(panel: Panel) -> dict[str, object]:
@@ -27,38 +25,27 @@ def coordinates(panel: Panel) -> dict[str, object]:
 
 
 def two_rounds(
-    panel: Panel,
-    rates: LabelerRates,
-    transport: Callable[[LabelerRates], LabelerRates],
-    prevalence_prior: tuple[float, float],
+    panel: Panel, outcome: TruthPrior, history_rates: LabelerRates, current_rates: LabelerRates
 ) -> None:
-    """Add prevalences and the labels of both rounds to the model on the stack.
+    """Add the labels and gold of both rounds to the model on the stack.
 
-    Registers ``history_prevalence`` (history_group), ``prevalence`` (group), the deterministic
-    ``class_log_likelihood`` (item, truth) of the current items, and one potential a round with the
+    Registers the deterministic ``class_log_likelihood`` (item, truth) of the current items, and one
+    potential a round, ``history_labels`` (history_item) and ``current_labels`` (item), with the
     log-likelihood of each item, summed over its truth where gold is missing.
     """
-    history_rate = prevalence("history_prevalence", "history_group", prevalence_prior)
-    current_rate = prevalence("prevalence", "group", prevalence_prior)
-    history = class_log_likelihood(panel.history, rates, "history_")
+    past, now = _gold(panel.history, "history_"), _gold(panel.current, "")
+    history = class_log_likelihood(panel.history, history_rates, "history_", past.shape[0])
     current = pm.Deterministic(
         "class_log_likelihood",
-        class_log_likelihood(panel.current, transport(rates), ""),
+        class_log_likelihood(panel.current, current_rates, "", now.shape[0]),
         dims=("item", "truth"),
     )
-    _labels_potential("history_labels", panel.history, history, history_rate, "history_")
-    _labels_potential("current_labels", panel.current, current, current_rate, "")
+    terms = mixture_log_likelihood(history, outcome.history, past, pt)
+    pm.Potential("history_labels", terms, dims="history_item")
+    terms = mixture_log_likelihood(current, outcome.current, now, pt)
+    pm.Potential("current_labels", terms, dims="item")
 
 
-def _labels_potential(
-    name: str,
-    labels: Labels,
-    class_terms: TensorVariable,
-    rate: TensorVariable,
-    prefix: str,
-) -> None:
-    """The log-likelihood of one round's labels and gold, one term an item."""
-    gold = pm.Data(f"{prefix}gold", gold_code(labels), dims=f"{prefix}item")
-    group_idx = pm.Data(f"{prefix}group_idx", labels.group_idx, dims=f"{prefix}item")
-    terms = mixture_log_likelihood(class_terms, log_class_prior(rate, group_idx), gold, pt)
-    pm.Potential(name, terms, dims=f"{prefix}item")
+def _gold(labels: Labels, prefix: str) -> TensorVariable:
+    """Gold of one round as replaceable data: 1, 0, or -1 where there is none."""
+    return pm.Data(f"{prefix}gold", gold_code(labels), dims=f"{prefix}item")

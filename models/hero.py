@@ -6,6 +6,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.models.composition import coordinates, two_rounds
 from hero_bayes.models.independent import flat
+from hero_bayes.models.prevalence import prevalence
 from hero_bayes.models.rigid import rigid
 
 
@@ -46,9 +47,6 @@ def hero(
     """
     panel = align(history, current, unseen="drop")
     with pm.Model(coords=coordinates(panel)) as model:
-        rates = flat(
-            sensitivity_prior,
-            specificity_prior,
-        )
-        two_rounds(panel, rates, rigid, prevalence_prior)
+        rates = flat(sensitivity_prior, specificity_prior)
+        two_rounds(panel, prevalence(panel, prevalence_prior), rates, rigid(rates))
     return model

@@ -64,7 +64,12 @@ def _population(name: str, mean_prior: tuple[float, float], spread_prior: float)
     return pm.Deterministic(name, pm.math.sigmoid(mean + spread * offset), dims="labeler")
 
 
-def class_log_likelihood(labels: Labels, rates: LabelerRates, prefix: str = "") -> TensorVariable:
+def class_log_likelihood(
+    labels: Labels,
+    rates: LabelerRates,
+    prefix: str = "",
+    n_items: int | TensorVariable | None = None,
+) -> TensorVariable:
     """Log p(labels | truth 0) and log p(labels | truth 1) of each item, (item, 2).
 
     Parameters
@@ -74,6 +79,8 @@ def class_log_likelihood(labels: Labels, rates: LabelerRates, prefix: str = "") 
     rates : LabelerRates
     prefix : str
         Put before the names of the data containers, so that one model can hold two label tables.
+    n_items : int or scalar tensor, optional
+        The number of items, where it may change with the data of a compiled model.
 
     Notes
     -----
@@ -93,5 +100,5 @@ def class_log_likelihood(labels: Labels, rates: LabelerRates, prefix: str = "") 
     item_idx = pm.Data(
         f"{prefix}item_idx", np.repeat(np.arange(labels.n_items), np.diff(labels.item_ptr))
     )
-    zeros = pt.zeros((labels.n_items, 2))
+    zeros = pt.zeros((labels.n_items if n_items is None else n_items, 2))
     return zeros[item_idx].inc(table[column])

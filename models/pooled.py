@@ -6,6 +6,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.models.composition import coordinates, two_rounds
 from hero_bayes.models.independent import partially_pooled
+from hero_bayes.models.prevalence import prevalence
 from hero_bayes.models.rigid import rigid
 
 
@@ -43,10 +44,6 @@ def pooled(
     """
     panel = align(history, current, unseen="include")
     with pm.Model(coords=coordinates(panel)) as model:
-        rates = partially_pooled(
-            sensitivity_prior,
-            specificity_prior,
-            spread_prior,
-        )
-        two_rounds(panel, rates, rigid, prevalence_prior)
+        rates = partially_pooled(sensitivity_prior, specificity_prior, spread_prior)
+        two_rounds(panel, prevalence(panel, prevalence_prior), rates, rigid(rates))
     return model
