@@ -8,6 +8,7 @@ import typer
 
 from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
+from hero_bayes.cli.interrupts import interrupts_kept
 from hero_bayes.cli.tables import Row, comparison_rows
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def demo(
         demo_report.write_data(report, rounds)
         demo_report.write_methods(report, rounds, methods)
         demo_report.announce_sampling(report)
-    fitted = full_posterior(rounds, seed)
+    with interrupts_kept():
+        fitted = full_posterior(rounds, seed)
     story = Story(rounds, methods, posterior_rows(fitted, rounds), shared_errors(history))
     saved = None
     if posterior is not None:

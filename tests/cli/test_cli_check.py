@@ -157,3 +157,15 @@ def test_gzip_and_parquet(cli, files, tmp_path):
     plain = told_as_json(cli("check", files.history, "--json"))["data"]
     for name in ("h.parquet", "h.csv.gz"):
         assert told_as_json(cli("check", tmp_path / name, "--json"))["data"] == plain
+
+
+def test_gold_does_not_slip_into_a_round_with_the_same_ids(cli, write):
+    rows = [f"{i},r{j},{(i + j) % 2}" for i in range(12) for j in range(3)]
+    table = "\n".join(["item,labeler,label", *rows]) + "\n"
+    first, second = write("one.csv", table), write("two.csv", table)
+    items = write("items.csv", "item,gold\n" + "".join(f"{i},{i % 2}\n" for i in range(12)))
+    told = told_as_json(cli("check", first, items, "--current", second, "--json"))
+    assert told["data"]["history"]["gold_positive"] == 6
+    assert told["data"]["current"]["gold_positive"] == 0
+    assert "--history-items" in told["next_command"]
+    assert "shared_items" in {entry["code"] for entry in told["findings"]}

@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +8,7 @@ import pytest
 
 import hero_bayes.cli.main as cli_main
 from hero_bayes.cli.exit_codes import exit_code_of
+from hero_bayes.cli.interrupts import interrupts_kept
 from hero_bayes.errors import Refusal
 
 COMMAND = [sys.executable, "-c", "from hero_bayes.cli.main import run; run()"]
@@ -104,6 +107,23 @@ def test_exceptions_become_exit_codes(capsys, error, code, said):
     assert said in captured.err
     assert "Traceback" not in captured.err
     assert not captured.out
+
+
+def test_a_swallowed_interrupt_still_counts():
+    done = []
+
+    def command():
+        with interrupts_kept():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                done.append("not interrupted")
+            except KeyboardInterrupt:
+                pass
+        done.append("reported")
+
+    assert exit_code_of(command) == 130
+    assert not done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_traceback_only_on_request(cli, files, monkeypatch):
