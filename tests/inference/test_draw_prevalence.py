@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import beta, kstest
 
-from hero_bayes.inference.kernels import draw_prevalence, truth_probability
+from hero_bayes.inference.kernels import draw_prevalence
 
 UNIFORM = np.array([0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999])
 
@@ -91,10 +91,3 @@ def test_draws_rise_with_the_uniform_number(ratio):
     assert np.isfinite(drawn).all()
     assert ((drawn >= 0) & (drawn <= 1)).all()
     assert (np.diff(drawn) > 0).all()
-
-
-def test_truth_probability_without_overflow():
-    ratio = np.array([0.0, np.log(3.0), 900.0, -900.0, np.inf, -np.inf])
-    np.testing.assert_allclose(truth_probability(ratio, 0.25), [0.25, 0.5, 1, 0, 1, 0], atol=1e-15)
-    assert (truth_probability(ratio[:4], 0.0) == 0).all()
-    assert (truth_probability(ratio[:4], 1.0) == 1).all()
