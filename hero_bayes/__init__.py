@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from hero_bayes.estimators.result import Estimate
     from hero_bayes.inference.fit import fit
     from hero_bayes.inference.storage import load, save
+    from hero_bayes.inference.truth import posterior_truth
+    from hero_bayes.simulation.simulate import simulate
 
 _HOME = {
+    "posterior_truth": "hero_bayes.inference.truth",
     "load": "hero_bayes.inference.storage",
     "save": "hero_bayes.inference.storage",
     "adjust": "hero_bayes.adjustment.adjust",
@@ -35,6 +38,7 @@ _HOME = {
     "compare_methods": "hero_bayes.estimators.estimate",
     "datasets": "hero_bayes.data.datasets",
     "estimate": "hero_bayes.estimators.estimate",
+    "simulate": "hero_bayes.simulation.simulate",
 }
 
 #: Names that are modules.
@@ -54,7 +58,9 @@ __all__ = [
     "estimate",
     "fit",
     "load",
+    "posterior_truth",
     "save",
+    "simulate",
 ]
 
 

@@ -6,13 +6,16 @@ factory takes ``(history, current, **priors)`` and returns a plain ``pm.Model``;
 samples, plots or reads files.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from hero_bayes.models.hero import hero
 from hero_bayes.models.hero_regression import hero_regression
 from hero_bayes.models.pooled import pooled
 from hero_bayes.models.pooled_drift import pooled_drift
 
 #: Complete models by the name that ``hb.fit(model=...)`` takes.
-MODELS = {
+MODELS: dict[str, Callable[..., Any]] = {
     "hero": hero,
     "pooled": pooled,
     "regression": hero_regression,

@@ -38,7 +38,8 @@ class Provenance:
 def posterior_dataset(result: Draws, current: Labels) -> xr.Dataset:
     """Learned draws with the current round's prevalence and item rate in place."""
     dims = ("chain", "draw", "group")
-    learned = result.learned.drop_vars("prevalence", errors="ignore")
+    names = {"prevalence", "intercept"} if result.now.intercept is not None else {"prevalence"}
+    learned = result.learned.drop_vars(names, errors="ignore")
     learned = learned.drop_vars([d for d in ("group",) if d in learned.coords])
     first = xr.Dataset(
         {"prevalence": (dims, result.now.prevalence), "item_rate": (dims, result.now.item_rate)},
@@ -48,6 +49,8 @@ def posterior_dataset(result: Draws, current: Labels) -> xr.Dataset:
             "group": current.groups("current"),
         },
     )
+    if result.now.intercept is not None:
+        first["intercept"] = (dims, result.now.intercept)
     first["prevalence"].attrs["description"] = "rate among new items from the same source"
     first["item_rate"].attrs["description"] = "share of positives among the items at hand"
     return first.merge(learned, combine_attrs="drop")
@@ -72,6 +75,7 @@ def evidence_dataset(now: CurrentRound, current: Labels) -> xr.Dataset:
     return xr.Dataset(
         {
             "log_likelihood_ratio": (("chain", "draw", "item"), now.log_ratio),
+            "prior_log_odds": (("chain", "draw", "item"), now.prior_log_odds),
             "gold": ("item", current.gold),
         },
         coords={

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.score import clamp_gold
 from hero_bayes.inference import kernels
+from hero_bayes.inference.outcome import Outcome
 
 FloatArray = NDArray[np.float64]
-EvidenceFunction = Callable[[Mapping[str, FloatArray]], FloatArray]
+#: From one draw of the free variables to what the second stage needs (see graph.evidence_function).
+EvidenceFunction = Callable[[Mapping[str, FloatArray]], Mapping[str, FloatArray]]
 
 #: Draws of the evidence kept in a fit, over all chains.
 EVIDENCE_DRAWS = 1000
@@ -22,13 +24,16 @@ EVIDENCE_DRAWS = 1000
 class CurrentRound:
     """Draws about the current round, chains first.
 
-    ``prevalence`` and ``item_rate`` are (chain, draw, group); ``log_ratio`` is (chain, kept draw,
-    item), with ``kept`` the positions of the kept draws.
+    ``prevalence`` and ``item_rate`` are (chain, draw, group), ``intercept`` likewise where the
+    outcome layer has one; ``log_ratio`` and ``prior_log_odds`` are (chain, kept draw, item), with
+    ``kept`` the positions of the kept draws.
     """
 
     prevalence: FloatArray
     item_rate: FloatArray
+    intercept: FloatArray | None
     log_ratio: FloatArray
+    prior_log_odds: FloatArray
     kept: NDArray[np.integer]
 
 
@@ -42,8 +47,9 @@ def current_round(
     draws: xr.Dataset,
     evidence: EvidenceFunction,
     current: Labels,
+    outcome: Outcome,
     *,
-    prior: tuple[FloatArray, FloatArray] | None,
+    cut: bool,
     rng: np.random.Generator,
 ) -> CurrentRound:
     """Draw prevalence and item rate of every current group, given draws of everything else.
@@ -51,14 +57,16 @@ def current_round(
     Parameters
     ----------
     draws : Dataset
-        Posterior draws (chain, draw, ...); ``prevalence`` among them where ``prior`` is None.
+        Posterior draws (chain, draw, ...) of the model's stored variables.
     evidence : callable
-        From one draw to the log-likelihood ratio of each item.
+        From one draw to ``log_ratio`` (item) and what the outcome layer needs.
     current : Labels
         The current round; its gold is clamped.
-    prior : tuple of arrays (group,) or None
-        Beta parameters of the prevalences, for the cut posterior: prevalence is then drawn exactly
-        from its one-dimensional posterior. None keeps the drawn prevalences (joint posterior).
+    outcome : Outcome
+        How a group's rate is drawn.
+    cut : bool
+        Whether the rate is drawn exactly from its one-dimensional posterior given the draw (cut),
+        or is the one drawn with everything else (joint).
     rng : Generator
 
     Returns
@@ -67,31 +75,68 @@ def current_round(
     """
     n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
     names = [str(name) for name in draws.data_vars]
-    values = {name: draws[name].to_numpy() for name in names}
+    stored = {name: draws[name].to_numpy() for name in names}
     kept = kept_draws(n_chains, n_draws)
     position = {int(draw): k for k, draw in enumerate(kept)}
     items = [np.flatnonzero(current.group_idx == g) for g in range(current.n_groups)]
     prevalence = np.full((n_chains, n_draws, current.n_groups), np.nan)
-    item_rate = np.full_like(prevalence, np.nan)
+    item_rate, intercept = np.full_like(prevalence, np.nan), np.full_like(prevalence, np.nan)
     log_ratio = np.empty((n_chains, kept.size, current.n_items))
+    prior_log_odds = np.empty_like(log_ratio)
     for chain in range(n_chains):
         for draw in range(n_draws):
-            ratio = evidence({name: values[name][chain, draw] for name in names})
-            if draw in position:
-                log_ratio[chain, position[draw]] = ratio
+            values = {name: stored[name][chain, draw] for name in names}
+            values |= evidence(values)
+            slot = position.get(draw)
+            if slot is not None:
+                log_ratio[chain, slot] = values["log_ratio"]
             for g, item_idx in enumerate(items):
-                gold = current.gold[item_idx]
-                if prior is None:
-                    rate = float(values["prevalence"][chain, draw, g])
-                else:
-                    positive, negative = float((gold == 1).sum()), float((gold == 0).sum())
-                    rate = kernels.draw_prevalence(
-                        ratio[item_idx][np.isnan(gold)],
-                        prior[0][g] + positive,
-                        prior[1][g] + negative,
-                        rng.random(),
-                    )
-                chance = kernels.truth_probability(clamp_gold(ratio[item_idx], gold), rate)
-                prevalence[chain, draw, g] = rate
+                clamped = clamp_gold(values["log_ratio"][item_idx], current.gold[item_idx])
+                drawn = (
+                    outcome.exact(g, clamped, values, item_idx, rng)
+                    if cut
+                    else outcome.given(g, values, item_idx, rng)
+                )
+                chance = kernels.truth_probability(clamped, drawn.prior_log_odds)
+                prevalence[chain, draw, g] = drawn.prevalence
+                if drawn.intercept is not None:
+                    intercept[chain, draw, g] = drawn.intercept
                 item_rate[chain, draw, g] = np.mean(rng.random(item_idx.size) < chance)
-    return CurrentRound(prevalence, item_rate, log_ratio, kept)
+                if slot is not None:
+                    prior_log_odds[chain, slot, item_idx] = drawn.prior_log_odds
+    return CurrentRound(
+        prevalence=prevalence,
+        item_rate=item_rate,
+        intercept=None if np.isnan(intercept).all() else intercept,
+        log_ratio=log_ratio,
+        prior_log_odds=prior_log_odds,
+        kept=kept,
+    )
+
+
+def at_mode(
+    values: Mapping[str, FloatArray],
+    evidence: Mapping[str, FloatArray],
+    current: Labels,
+    outcome: Outcome,
+) -> CurrentRound:
+    """The current round at one value of everything: item rates are mean P(y_i = 1)."""
+    rng = np.random.default_rng(0)
+    everything = {**values, **evidence}
+    shape = (1, 1, current.n_groups)
+    item_rate = np.empty(shape)
+    prior_log_odds = np.empty(current.n_items)
+    for g in range(current.n_groups):
+        item_idx = np.flatnonzero(current.group_idx == g)
+        prior_log_odds[item_idx] = outcome.given(g, everything, item_idx, rng).prior_log_odds
+        clamped = clamp_gold(evidence["log_ratio"][item_idx], current.gold[item_idx])
+        item_rate[0, 0, g] = kernels.truth_probability(clamped, prior_log_odds[item_idx]).mean()
+    intercept = values.get("intercept")
+    return CurrentRound(
+        prevalence=np.reshape(values["prevalence"], shape),
+        item_rate=item_rate,
+        intercept=None if intercept is None else np.reshape(intercept, shape),
+        log_ratio=evidence["log_ratio"][None, None],
+        prior_log_odds=prior_log_odds[None, None],
+        kept=np.array([0]),
+    )

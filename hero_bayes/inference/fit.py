@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
-from hero_bayes.inference.current import CurrentRound, current_round
-from hero_bayes.inference.graph import deterministic_function, evidence_function, prevalence_prior
+from hero_bayes.inference.current import at_mode, current_round
+from hero_bayes.inference.graph import (
+    deterministic_function,
+    evidence_function,
+    stored_variables,
+)
 from hero_bayes.inference.mode import find_mode
+from hero_bayes.inference.outcome import outcome_of
 from hero_bayes.inference.resolve import build, check_arguments, resolve_model
-from hero_bayes.inference.sampling import sample, stored_variables
+from hero_bayes.inference.sampling import sample
 from hero_bayes.inference.starts import Start, anchored_start, free_start, gold_start
-from hero_bayes.inference.truth import expected_rate
 
 FloatArray = NDArray[np.float64]
 Factory = Callable[..., pm.Model]
@@ -172,13 +176,14 @@ def _by_nuts(
     settings: Mapping[str, Any],
 ) -> Draws:
     """NUTS on the learning model, then the current round given its draws."""
-    prior = prevalence_prior(full) if posterior == "cut" else None
+    cut = posterior == "cut"
+    outcome = outcome_of(full, cut=cut)
     evidence = evidence_function(full)
     learning = learning_model(factory, full, history, current, priors, posterior)
     start = free_start(learning, anchored_start(history, current))
     sampled = sample(learning, start, **settings)
     draws = sampled["posterior"].to_dataset()
-    now = current_round(draws, evidence, current, prior=prior, rng=rng)
+    now = current_round(draws, evidence, current, outcome, cut=cut, rng=rng)
     statistics = sampled["sample_stats"].to_dataset()
     return Draws(draws, now, statistics, {str(k): v for k, v in statistics.attrs.items()})
 
@@ -197,28 +202,20 @@ def _at_mode(
     begin = free_start(learning, start)
     found = find_mode(learning, begin)
     if posterior == "cut":
-        others = {k: v for k, v in found.values.items() if k != "prevalence"}
-        found = find_mode(full, {"prevalence": begin["prevalence"]}, fixed=others)
+        own = "prevalence" if "prevalence" in found.values else "intercept"
+        others = {k: v for k, v in found.values.items() if k != own}
+        found = find_mode(full, {own: begin[own]}, fixed=others)
     values = deterministic_function(full, stored_variables(full))(found.values)
+    dims = {name: full.named_vars_to_dims.get(name, ()) for name in values}
     draws = xr.Dataset(
         {
-            key: (("chain", "draw", *full.named_vars_to_dims.get(key, ())), value[None, None])
-            for key, value in values.items()
+            name: (("chain", "draw", *dims[name]), value[None, None])
+            for name, value in values.items()
         },
-        coords={
-            dim: list(full.coords[dim])
-            for key in values
-            for dim in full.named_vars_to_dims.get(key, ())
-        },
+        coords={dim: list(full.coords[dim]) for name in values for dim in dims[name]},
     )
-    log_ratio = evidence_function(full)(found.values)
-    rate = np.asarray(values["prevalence"])
-    now = CurrentRound(
-        prevalence=rate[None, None],
-        item_rate=expected_rate(log_ratio, current, rate)[None, None],
-        log_ratio=log_ratio[None, None],
-        kept=np.array([0]),
-    )
+    evidence = evidence_function(full)(found.values)
+    now = at_mode(values, evidence, current, outcome_of(full, cut=False))
     attributes = {
         "inference_library": "scipy",
         "largest_gradient": found.largest_gradient,

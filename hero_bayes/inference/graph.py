@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pytensor.compile.mode import Mode as CompileMode
 from pytensor.graph.traversal import ancestors
 
-from hero_bayes.errors import DataError, Refusal
+from hero_bayes.errors import DataError
 
 FloatArray = NDArray[np.float64]
 
@@ -20,8 +20,28 @@ QUICK = CompileMode(linker="py", optimizer="fast_compile")
 EVIDENCE = "class_log_likelihood"
 
 
-def evidence_function(model: pm.Model) -> Callable[[Mapping[str, FloatArray]], FloatArray]:
-    """Log p(labels | truth 1) - log p(labels | truth 0) of each current item, given one draw.
+#: Per-item parts of the outcome layer that the second stage needs, where a model has them.
+OFFSETS = ("covariate_log_odds", "history_covariate_log_odds")
+#: Dimensions as long as the tables: variables over them are computed when needed, never stored.
+LONG_DIMS = frozenset({"item", "history_item"})
+
+
+def stored_variables(model: pm.Model) -> list[str]:
+    """Free variables and deterministics, without those that run over items."""
+    return [
+        v.name
+        for v in (*model.free_RVs, *model.deterministics)
+        if not LONG_DIMS & set(model.named_vars_to_dims.get(v.name, ()))
+    ]
+
+
+def evidence_function(
+    model: pm.Model,
+) -> Callable[[Mapping[str, FloatArray]], dict[str, FloatArray]]:
+    """From one draw of the free variables to the evidence on the current items.
+
+    The result holds ``log_ratio``, log p(labels | truth 1) - log p(labels | truth 0) of each
+    current item, and the per-item log odds of a regression outcome where there is one.
 
     Raises
     ------
@@ -35,39 +55,18 @@ def evidence_function(model: pm.Model) -> Callable[[Mapping[str, FloatArray]], F
             "current items"
         )
     terms = model[EVIDENCE]
-    known = set(ancestors([terms]))
+    outputs = {"log_ratio": terms[:, 1] - terms[:, 0]}
+    outputs |= {name: model[name] for name in OFFSETS if name in model.named_vars}
+    known = set(ancestors(list(outputs.values())))
     inputs = [rv for rv in model.free_RVs if rv in known]
-    function = pytensor.function(inputs, terms[:, 1] - terms[:, 0], mode=QUICK)
+    function = pytensor.function(inputs, list(outputs.values()), mode=QUICK)
     names = [rv.name for rv in inputs]
-    return lambda draw: np.asarray(function(*(draw[name] for name in names)))
 
+    def evaluate(draw: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        values = function(*(draw[name] for name in names))
+        return {name: np.asarray(v) for name, v in zip(outputs, values, strict=True)}
 
-def prevalence_prior(model: pm.Model) -> tuple[FloatArray, FloatArray]:
-    """Beta parameters of the prior of ``prevalence``, by group.
-
-    Raises
-    ------
-    Refusal
-        If ``prevalence`` is not a free variable with a Beta or Uniform(0, 1) prior of its own: the
-        cut posterior draws it from its one-dimensional law.
-    """
-    rv = model.named_vars.get("prevalence")
-    remedy = 'give it pm.Beta("prevalence", ..., dims="group"), or use posterior="joint"'
-    if rv is None or rv not in model.free_RVs:
-        raise Refusal(f'posterior="cut" needs a free variable "prevalence" (group); {remedy}')
-    name = type(rv.owner.op).__name__
-    n_groups = len(model.coords["group"])
-    parameters = rv.owner.op.dist_params(rv.owner)
-    if any(v in model.free_RVs for v in ancestors(parameters)):
-        raise Refusal(
-            f'posterior="cut" needs a prior of "prevalence" with fixed parameters; {remedy}'
-        )
-    values = [np.broadcast_to(np.asarray(p.eval(), dtype=float), (n_groups,)) for p in parameters]
-    if name == "BetaRV":
-        return values[0].copy(), values[1].copy()
-    if name == "UniformRV" and (values[0] == 0).all() and (values[1] == 1).all():
-        return np.ones(n_groups), np.ones(n_groups)
-    raise Refusal(f'posterior="cut" needs a Beta prior of "prevalence", got {name}; {remedy}')
+    return evaluate
 
 
 def deterministic_function(

@@ -4,13 +4,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hero_bayes.estimators.kernels import class_probability, psi, score_root
+from hero_bayes.estimators.kernels import psi, score_root
 
 FloatArray = NDArray[np.float64]
 
 #: The grid reaches down to exp(-DEPTH) of the density at its mode.
 DEPTH = 25.0
 GRID_SIZE = 161
+#: A first scan for the mode of an intercept, in scales of its prior around its location.
+SCAN_SIZE = 61
+SCAN_REACH = 25.0
 #: Factors multiplied before one logarithm is taken; each is at least the smaller of m and 1 - m.
 CHUNK = 8
 
@@ -66,6 +69,24 @@ def reach(
 
 
 @njit(cache=True)
+def inverse_cdf(low: float, step: float, density: FloatArray, uniform: float) -> float:
+    """Where the trapezoidal CDF of a density tabulated from ``low`` reaches ``uniform``."""
+    size = density.size
+    cumulative = np.zeros(size)
+    for k in range(1, size):
+        cumulative[k] = cumulative[k - 1] + 0.5 * (density[k] + density[k - 1])
+    target = uniform * cumulative[-1]
+    cell = 0
+    while cell < size - 2 and cumulative[cell + 1] < target:
+        cell += 1
+    rest, left, slope = target - cumulative[cell], density[cell], density[cell + 1] - density[cell]
+    # Solve left * x + slope * x^2 / 2 = rest for x in [0, 1].
+    root = np.sqrt(max(left * left + 2.0 * slope * rest, 0.0))
+    share = 2.0 * rest / (left + root) if left + root > 0.0 else 0.5
+    return low + (cell + min(max(share, 0.0), 1.0)) * step
+
+
+@njit(cache=True)
 def draw_prevalence(log_ratio: FloatArray, alpha: float, beta: float, uniform: float) -> float:
     """One draw of m from its posterior given the items' log-likelihood ratios, by inverse CDF.
 
@@ -93,34 +114,91 @@ def draw_prevalence(log_ratio: FloatArray, alpha: float, beta: float, uniform: f
     high = reach(log_ratio, alpha, beta, mode, top, 1.0, width)
     step = (high - low) / (GRID_SIZE - 1)
     density = np.empty(GRID_SIZE)
-    cumulative = np.zeros(GRID_SIZE)
     for k in range(GRID_SIZE):
         density[k] = np.exp(log_density(log_ratio, alpha, beta, low + k * step) - top)
-    for k in range(1, GRID_SIZE):
-        # Trapezoid with the cubic correction from the neighbours, whose lack at the ends is e^-25.
-        outer = density[max(k - 2, 0)] + density[min(k + 1, GRID_SIZE - 1)]
-        mass = (13.0 * (density[k - 1] + density[k]) - outer) / 24.0
-        cumulative[k] = cumulative[k - 1] + max(mass, 0.0)
-    target = uniform * cumulative[-1]
-    cell = 0
-    while cell < GRID_SIZE - 2 and cumulative[cell + 1] < target:
-        cell += 1
-    left, slope = density[cell], density[cell + 1] - density[cell]
-    mass = cumulative[cell + 1] - cumulative[cell]
-    rest = (target - cumulative[cell]) / mass * (left + 0.5 * slope) if mass > 0.0 else 0.0
-    # Solve left * x + slope * x^2 / 2 = rest for x in [0, 1].
-    root = np.sqrt(max(left * left + 2.0 * slope * rest, 0.0))
-    share = 2.0 * rest / (left + root) if left + root > 0.0 else 0.5
-    logit = low + (cell + min(max(share, 0.0), 1.0)) * step
+    logit = inverse_cdf(low, step, density, uniform)
     if logit >= 0.0:
         return 1.0 / (1.0 + np.exp(-logit))
     return np.exp(logit) / (1.0 + np.exp(logit))
 
 
 @njit(cache=True)
-def truth_probability(log_ratio: FloatArray, prevalence: float) -> FloatArray:
-    """P(y=1 | labels) of every item at one prevalence."""
+def softplus(x: float) -> float:
+    """log(1 + exp(x)) without overflow."""
+    return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
+
+
+@njit(cache=True)
+def intercept_log_density(
+    log_ratio: FloatArray, offset: FloatArray, location: float, scale: float, intercept: float
+) -> float:
+    """Log posterior density of a group's intercept under a logistic prior.
+
+    Item i has log odds ``intercept + offset_i``; its log-likelihood is
+    softplus(log odds + log r_i) - softplus(log odds), and gold is log r = +inf or -inf.
+    """
+    z = (intercept - location) / scale
+    total = -z - 2.0 * softplus(-z)
+    for i in range(log_ratio.size):
+        logit = intercept + offset[i]
+        if log_ratio[i] == np.inf:
+            total -= softplus(-logit)
+        elif log_ratio[i] == -np.inf:
+            total -= softplus(logit)
+        else:
+            total += softplus(logit + log_ratio[i]) - softplus(logit)
+    return total
+
+
+@njit(cache=True)
+def draw_intercept(
+    log_ratio: FloatArray, offset: FloatArray, location: float, scale: float, uniform: float
+) -> float:
+    """One draw of a group's intercept from its one-dimensional posterior, by inverse CDF.
+
+    A coarse scan finds the highest point, a finer grid covers the stretch around it within
+    exp(-25) of the top.
+    """
+    best, top = 0.0, -np.inf
+    for k in range(SCAN_SIZE):
+        at = location + scale * (-SCAN_REACH + 2.0 * SCAN_REACH * k / (SCAN_SIZE - 1))
+        value = intercept_log_density(log_ratio, offset, location, scale, at)
+        if value > top:
+            best, top = at, value
+    ends = np.empty(2)
+    for side in range(2):
+        direction = 2.0 * side - 1.0
+        width = 0.05 * scale
+        far = best + direction * width
+        while (
+            top - intercept_log_density(log_ratio, offset, location, scale, far) < DEPTH
+            and width < 100.0 * scale
+        ):
+            width *= 1.3
+            far = best + direction * width
+        ends[side] = far
+    step = (ends[1] - ends[0]) / (GRID_SIZE - 1)
+    density = np.empty(GRID_SIZE)
+    for k in range(GRID_SIZE):
+        at = ends[0] + k * step
+        density[k] = np.exp(intercept_log_density(log_ratio, offset, location, scale, at) - top)
+    return inverse_cdf(ends[0], step, density, uniform)
+
+
+@njit(cache=True)
+def truth_probability(log_ratio: FloatArray, prior_log_odds: FloatArray) -> FloatArray:
+    """P(y=1 | labels) of every item from its evidence and its prior log odds."""
     out = np.empty(log_ratio.size)
     for i in range(out.size):
-        out[i] = class_probability(log_ratio[i], prevalence)
+        if log_ratio[i] == np.inf:
+            out[i] = 1.0
+        elif log_ratio[i] == -np.inf:
+            out[i] = 0.0
+        else:
+            logit = log_ratio[i] + prior_log_odds[i]
+            if logit >= 0.0:
+                out[i] = 1.0 / (1.0 + np.exp(-logit))
+            else:
+                odds = np.exp(logit)
+                out[i] = odds / (1.0 + odds)
     return out

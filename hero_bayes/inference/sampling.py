@@ -8,15 +8,10 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from hero_bayes.inference.graph import EVIDENCE
+from hero_bayes.inference.graph import stored_variables
 from hero_bayes.inference.progress import progress
 
 FloatArray = NDArray[np.float64]
-
-
-def stored_variables(model: pm.Model) -> list[str]:
-    """Free variables and deterministics, without the evidence, which is as long as the items."""
-    return [v.name for v in (*model.free_RVs, *model.deterministics) if v.name != EVIDENCE]
 
 
 def sample(

@@ -1,20 +1,48 @@
 """P(y_i = 1 | labels): each item's truth under the fitted labelers."""
 
 import numpy as np
-from numpy.typing import NDArray
+import xarray as xr
 
-from hero_bayes.data.labels import Labels
-from hero_bayes.estimators.score import clamp_gold
-from hero_bayes.inference import kernels
-
-FloatArray = NDArray[np.float64]
+from hero_bayes.errors import DataError
 
 
-def expected_rate(log_ratio: FloatArray, current: Labels, prevalence: FloatArray) -> FloatArray:
-    """Mean P(y_i = 1) over the items of each group, gold taking the place of labels."""
-    rates = np.empty(current.n_groups)
-    for group in range(current.n_groups):
-        item_idx = np.flatnonzero(current.group_idx == group)
-        clamped = clamp_gold(log_ratio[item_idx], current.gold[item_idx])
-        rates[group] = kernels.truth_probability(clamped, float(prevalence[group])).mean()
-    return rates
+def posterior_truth(fit: xr.DataTree) -> xr.DataArray:
+    """Probability that each current item's truth is 1, for every kept draw.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        What ``hb.fit`` returned; only its ``evidence`` group is read.
+
+    Returns
+    -------
+    xarray.DataArray
+        P(y_i = 1 | labels, parameters), (chain, draw, item): its mean over draws is the posterior
+        probability, its spread the part of the uncertainty that comes from labelers and prevalence.
+        Gold items are 1 or 0 exactly.
+
+    Raises
+    ------
+    DataError
+        If ``fit`` has no evidence.
+
+    Notes
+    -----
+    expit(log r_i + prior log odds of item i), r_i the likelihood ratio of the item's labels.
+
+    Examples
+    --------
+    >>> import hero_bayes as hb
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> fitted = hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+    >>> hb.posterior_truth(fitted).sizes["item"]
+    175
+    """
+    if "evidence" not in fit.children:
+        raise DataError("the tree has no evidence group; pass what hb.fit returned")
+    evidence = fit["evidence"].to_dataset()
+    logit = evidence["log_likelihood_ratio"] + evidence["prior_log_odds"]
+    probability = xr.apply_ufunc(lambda x: np.exp(-np.logaddexp(0.0, -x)), logit)
+    gold = evidence["gold"]
+    out: xr.DataArray = probability.where(np.isnan(gold), gold)
+    return out.transpose("chain", "draw", "item").rename("truth_probability")

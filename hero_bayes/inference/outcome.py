@@ -1,0 +1,176 @@
+"""How the current prevalence is drawn, given draws of everything else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+from pytensor.graph.traversal import ancestors
+
+from hero_bayes.errors import Refusal
+from hero_bayes.inference import kernels
+
+FloatArray = NDArray[np.float64]
+
+REMEDY = 'give it pm.Beta("prevalence", ..., dims="group"), or use posterior="joint"'
+
+
+@dataclass(frozen=True)
+class GroupDraw:
+    """One draw about one current group: its rate, its items' prior log odds, its own parameter."""
+
+    prevalence: float
+    prior_log_odds: FloatArray
+    intercept: float | None = None
+
+
+class Outcome(Protocol):
+    """An outcome layer's part in the second stage."""
+
+    def exact(
+        self,
+        group: int,
+        log_ratio: FloatArray,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        """Draw the group's parameter from its one-dimensional posterior (cut)."""
+
+    def given(
+        self,
+        group: int,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        """The group's rate and prior log odds at the drawn parameters (joint)."""
+
+
+def log_odds(rate: float) -> float:
+    """Log odds of a probability, finite at 0 and 1."""
+    rate = min(max(rate, 1e-300), 1.0 - 1e-16)
+    return float(np.log(rate) - np.log1p(-rate))
+
+
+@dataclass(frozen=True)
+class PrevalenceOutcome:
+    """Every item of a group has the group's rate, m ~ Beta(alpha, beta)."""
+
+    alpha: FloatArray
+    beta: FloatArray
+
+    def exact(
+        self,
+        group: int,
+        log_ratio: FloatArray,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        """Rate drawn given the items' evidence; gold (+inf, -inf) counts as observed truth."""
+        rate = kernels.draw_prevalence(
+            log_ratio[np.isfinite(log_ratio)],
+            self.alpha[group] + float((log_ratio == np.inf).sum()),
+            self.beta[group] + float((log_ratio == -np.inf).sum()),
+            rng.random(),
+        )
+        return GroupDraw(rate, np.full(item_idx.size, log_odds(rate)))
+
+    def given(
+        self,
+        group: int,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        """The drawn rate itself."""
+        rate = float(values["prevalence"][group])
+        return GroupDraw(rate, np.full(item_idx.size, log_odds(rate)))
+
+
+@dataclass(frozen=True)
+class RegressionOutcome:
+    """Log odds of an item: its group's intercept, ~ Logistic, plus a part known from the draw."""
+
+    location: FloatArray
+    scale: FloatArray
+
+    def exact(
+        self,
+        group: int,
+        log_ratio: FloatArray,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        """Intercept drawn given the evidence; the rate averages over re-weighted history items."""
+        intercept = kernels.draw_intercept(
+            log_ratio,
+            values["covariate_log_odds"][item_idx],
+            self.location[group],
+            self.scale[group],
+            rng.random(),
+        )
+        return self._at(intercept, values, item_idx, rng)
+
+    def given(
+        self,
+        group: int,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        """The rate at the drawn intercept, over re-weighted history items."""
+        return self._at(float(values["intercept"][group]), values, item_idx, rng)
+
+    def _at(
+        self,
+        intercept: float,
+        values: Mapping[str, FloatArray],
+        item_idx: NDArray[np.integer],
+        rng: np.random.Generator,
+    ) -> GroupDraw:
+        past = values["history_covariate_log_odds"]
+        weight = rng.exponential(size=past.size)
+        rate = float(weight @ (1.0 / (1.0 + np.exp(-(intercept + past)))) / weight.sum())
+        return GroupDraw(rate, intercept + values["covariate_log_odds"][item_idx], intercept)
+
+
+def outcome_of(model: pm.Model, *, cut: bool) -> Outcome:
+    """The outcome layer of a model, read from its variables and their priors.
+
+    Raises
+    ------
+    Refusal
+        In a cut, if the current groups' parameter has no prior of its own in one dimension.
+    """
+    if {"intercept", "covariate_log_odds", "history_covariate_log_odds"} <= set(model.named_vars):
+        return RegressionOutcome(*fixed_parameters(model, "intercept", "LogisticRV"))
+    if not cut:
+        n_groups = len(model.coords["group"])
+        return PrevalenceOutcome(np.ones(n_groups), np.ones(n_groups))
+    rv = model.named_vars["prevalence"]
+    if rv in model.free_RVs and type(rv.owner.op).__name__ == "UniformRV":
+        low, high = fixed_parameters(model, "prevalence", "UniformRV")
+        if (low == 0).all() and (high == 1).all():
+            return PrevalenceOutcome(np.ones_like(low), np.ones_like(low))
+    return PrevalenceOutcome(*fixed_parameters(model, "prevalence", "BetaRV"))
+
+
+def fixed_parameters(model: pm.Model, name: str, kind: str) -> tuple[FloatArray, FloatArray]:
+    """The two prior parameters of a free variable over ``group``, which must be constants."""
+    rv = model.named_vars[name]
+    if rv not in model.free_RVs:
+        raise Refusal(f'posterior="cut" needs a free variable {name!r} (group); {REMEDY}')
+    found = type(rv.owner.op).__name__
+    if found != kind:
+        raise Refusal(f'posterior="cut" needs {name!r} to be a {kind[:-2]}, got {found}; {REMEDY}')
+    parameters = rv.owner.op.dist_params(rv.owner)
+    if any(v in model.free_RVs for v in ancestors(parameters)):
+        raise Refusal(f'posterior="cut" needs fixed prior parameters of {name!r}; {REMEDY}')
+    n_groups = len(model.coords["group"])
+    first, second = (np.asarray(p.eval(), dtype=float) for p in parameters)
+    return np.broadcast_to(first, (n_groups,)).copy(), np.broadcast_to(second, (n_groups,)).copy()
