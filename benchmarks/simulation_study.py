@@ -15,20 +15,29 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from rounds import Scenario, simulate
 
 import hero_bayes as hb
+from hero_bayes.simulation.scenario import Scenario
+from hero_bayes.simulation.simulate import simulate_scenario
 
-PAPER = Scenario()
+#: Five fairly good labels an item, a covariate of middling strength.
+PAPER_SIZE = Scenario(
+    labels_per_item=5,
+    prevalence=0.24,
+    history_prevalence=0.30,
+    sensitivity=0.75,
+    specificity=0.85,
+    covariate_strength=1.0,
+)
 SEED = 20260629
 
 
 def one(scenario, repetition, runs):
     """Numbers of every run (name -> arguments of hb.estimate) on one repetition."""
-    history, current = simulate(scenario, [SEED, repetition])
+    rounds = simulate_scenario(scenario, [SEED, repetition])
     rows = []
     for name, arguments in runs.items():
-        result = hb.estimate(history, current, **arguments)
+        result = hb.estimate(rounds.history, rounds.current, **arguments)
         low, high = result.interval(0.95)
         half = 1.96 * np.sqrt(result.details["variance_sampling"])
         rows.append(
@@ -37,8 +46,8 @@ def one(scenario, repetition, runs):
                 "repetition": repetition,
                 "value": result.value,
                 "standard_error": result.standard_error,
-                "covered": low <= scenario.rate <= high,
-                "covered_without_labeler_term": abs(result.value - scenario.rate) <= half,
+                "covered": low <= scenario.prevalence <= high,
+                "covered_without_labeler_term": abs(result.value - scenario.prevalence) <= half,
                 "width": high - low,
                 "inside": low >= 0.0 and high <= 1.0,
             }
@@ -56,7 +65,7 @@ def summary(draws, scenario):
     """Bias, spread and coverage by run, with the Monte-Carlo error of the coverage."""
     rows = []
     for run, part in draws.groupby("run", sort=False):
-        error = part["value"] - scenario.rate
+        error = part["value"] - scenario.prevalence
         covered = part["covered"].mean()
         rows.append(
             {
@@ -82,10 +91,12 @@ HERO = {"hero1": {"method": "hero1"}, "hero2": {"method": "hero2", "covariates":
 def coverage():
     """Coverage at the paper's size, where history is short, and at small rates."""
     scenarios = {
-        "N=800, n=300, rate 0.24": PAPER,
-        "N=400, n=4000, rate 0.24": replace(PAPER, n_history=400, n_current=4000),
-        "N=800, n=300, rate 0.01, history 0.30": replace(PAPER, rate=0.01),
-        "N=800, n=300, rate 0.01, history 0.05": replace(PAPER, rate=0.01, history_rate=0.05),
+        "N=800, n=300, rate 0.24": PAPER_SIZE,
+        "N=400, n=4000, rate 0.24": replace(PAPER_SIZE, n_history=400, n_current=4000),
+        "N=800, n=300, rate 0.01, history 0.30": replace(PAPER_SIZE, prevalence=0.01),
+        "N=800, n=300, rate 0.01, history 0.05": replace(
+            PAPER_SIZE, prevalence=0.01, history_prevalence=0.05
+        ),
     }
     tables = []
     for name, scenario in scenarios.items():
@@ -99,7 +110,7 @@ def covariate():
     """HERO-2 against HERO-1 by covariate strength; items saved at equal variance."""
     rows = []
     for strength in (0.0, 0.5, 1.0, 2.0, 4.0):
-        scenario = replace(PAPER, covariate_strength=strength)
+        scenario = replace(PAPER_SIZE, covariate_strength=strength)
         runs = {
             **HERO,
             "hero2_optimal": {"method": "hero2", "covariates": ["x"], "shrink": "optimal"},
@@ -127,8 +138,8 @@ def covariate():
 
 def noise():
     """RMSE with twenty covariates that know nothing, against none."""
-    scenario = replace(PAPER, n_noise=20)
-    names = [f"noise{k}" for k in range(scenario.n_noise)]
+    scenario = replace(PAPER_SIZE, n_noise_covariates=20)
+    names = [f"noise{k}" for k in range(scenario.n_noise_covariates)]
     runs = {
         "hero1": {"method": "hero1"},
         "hero2, 20 noise covariates, ridge cv": {"method": "hero2", "covariates": names},

@@ -12,6 +12,7 @@ from hero_bayes.cli.check import check
 from hero_bayes.cli.demo import demo
 from hero_bayes.cli.estimate import estimate
 from hero_bayes.cli.exit_codes import exit_code_of
+from hero_bayes.cli.simulate import simulate
 
 __all__ = ["app", "main", "run"]
 
@@ -58,6 +59,7 @@ def hero_bayes(
 app.command("demo")(demo)
 app.command("check")(check)
 app.command("estimate")(estimate)
+app.command("simulate")(simulate)
 
 
 def main(arguments: Sequence[str]) -> int:

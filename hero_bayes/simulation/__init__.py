@@ -1,0 +1,1 @@
+"""Simulated rounds with known truth, and studies of the estimators on them."""
