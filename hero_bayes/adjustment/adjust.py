@@ -20,6 +20,7 @@ from hero_bayes.estimators.control_variate import (
     control_variate,
     standardise,
 )
+from hero_bayes.estimators.estimate import check_arguments
 from hero_bayes.estimators.hero2 import shrink_factor, size_note
 from hero_bayes.estimators.score import clamp_gold, interior
 from hero_bayes.inference.provenance import check_same_data
@@ -92,6 +93,8 @@ def adjust(
         If the tables are not the fitted ones, or a covariate is missing.
     Refusal
         If there are no covariates.
+    ValueError
+        If ``ridge`` or ``shrink`` is not understood.
 
     Notes
     -----
@@ -107,6 +110,7 @@ def adjust(
     ----------
     .. [1] Ruan, X. et al. (2026). HERO. arXiv:2606.29784
     """
+    check_arguments("hero2", ridge)
     check_same_data(fit, history, current)
     features = design(history, current, covariates)
     if not features.names:
