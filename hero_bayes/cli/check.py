@@ -52,9 +52,14 @@ class Checked:
 
 
 def check(
-    labels: Annotated[Path, typer.Argument(help="Labels, one row per verdict (CSV or Parquet).")],
+    labels: Annotated[
+        Path, typer.Argument(metavar="LABELS", help="Labels, one row per verdict (CSV or Parquet).")
+    ],
     items: Annotated[
-        Path | None, typer.Argument(help="Items, one row each: gold, round, arm, covariates.")
+        Path | None,
+        typer.Argument(
+            metavar="[ITEMS]", help="Items, one row each: gold, round, arm, covariates."
+        ),
     ] = None,
     current: Annotated[
         Path | None,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hero_bayes.cli.reading import Round
 
@@ -121,7 +121,10 @@ def _roles(
             roles[role] = accepted[0]
             continue
         taken = set(roles.values())
-        likely = _likely(role, [name for name in names if name not in taken])
+        free = [name for name in names if name not in taken]
+        if role == "gold":
+            free = [name for name in free if _two_valued(frame[name])]
+        likely = _likely(role, free)
         if likely is not None and role not in columns:
             roles[role] = guessed[role] = likely
     lacking = [role for role in required if role not in roles]
@@ -140,6 +143,11 @@ def _likely(role: str, names: Sequence[str]) -> str | None:
         if candidate in spelt and spelt[candidate] is not None:
             return spelt[candidate]
     return None
+
+
+def _two_valued(column: "pd.Series[Any]") -> bool:
+    """Whether a column can be gold: a reference text must not be taken for it."""
+    return bool(column.nunique() <= 2)
 
 
 def _spelling(name: str) -> str:

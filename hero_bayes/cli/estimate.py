@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
 
 SCHEMA_VERSION = 1
+#: Groups that the last sentence names.
+GROUPS_TOLD = 3
 SHRINK = ("paper", "optimal")
 #: The method a reader should look at first, among those that answered.
 PREFERENCE = ("hero2", "hero1", "gold_rates", "dawid_skene", "majority_vote")
@@ -51,17 +53,23 @@ def estimate(
         Path | None,
         typer.Option(metavar="FILE", help="One items file for both; split by the labels."),
     ] = None,
-    method: Annotated[str, typer.Option(help=f"all, {', '.join(METHODS)}.")] = "all",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help=f"all, {', '.join(METHODS)}.")
+    ] = "all",
     ridge: Annotated[
         str, typer.Option(metavar="cv|NUMBER", help="Penalty on the covariates of hero2.")
     ] = "cv",
     shrink: Annotated[
-        str, typer.Option(help="Factor on the covariates of hero2: paper or optimal.")
+        str,
+        typer.Option(metavar="HOW", help="Factor on the covariates of hero2: paper or optimal."),
     ] = "paper",
     group: Annotated[
-        str | None, typer.Option(help='Only this group of the current round, "round/arm".')
+        str | None,
+        typer.Option(metavar="NAME", help='Only this group of the current round, "round/arm".'),
     ] = None,
-    prob: Annotated[float, typer.Option(help="Nominal coverage of the intervals.")] = 0.95,
+    prob: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Nominal coverage of the intervals.")
+    ] = 0.95,
     covariate: flags.Covariates = None,
     positive: flags.Positive = None,
     negative: flags.Negative = None,
@@ -202,7 +210,9 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         if vote is not None and vote is not best:
             text += f", where the majority vote says {percent(vote['estimate'])}"
         said.append(text)
-    sentence = "; ".join(said)
+    sentence = "; ".join(said[:GROUPS_TOLD])
+    if len(said) > GROUPS_TOLD:
+        sentence += f"; {count(len(said) - GROUPS_TOLD, 'more group')} in the table"
     if findings is None:
         return f"{sentence}; without a history with gold nothing corrects the labelers' errors."
     grave = sum(finding.severity in ("error", "warning") for finding in findings)

@@ -19,19 +19,28 @@ READING = "Reading the tables"
 
 Positive = Annotated[
     str | None,
-    typer.Option(help="The label that means 1 (what you count).", rich_help_panel=READING),
+    typer.Option(
+        metavar="VALUE", help="The label that means 1 (what you count).", rich_help_panel=READING
+    ),
 ]
 Negative = Annotated[
     str | None,
-    typer.Option(help="The label that means 0, if several others occur.", rich_help_panel=READING),
+    typer.Option(
+        metavar="VALUE",
+        help="The label that means 0, if several others occur.",
+        rich_help_panel=READING,
+    ),
 ]
 Abstain = Annotated[
     list[str] | None,
-    typer.Option(help="A label that is no verdict; repeatable.", rich_help_panel=READING),
+    typer.Option(
+        metavar="VALUE", help="A label that is no verdict; repeatable.", rich_help_panel=READING
+    ),
 ]
 Repeats = Annotated[
     str,
     typer.Option(
+        metavar="HOW",
         help="A labeler judged an item twice: error, majority, first or keep.",
         rich_help_panel=READING,
     ),
@@ -49,6 +58,7 @@ Covariates = Annotated[
     list[str] | None,
     typer.Option(
         "--covariate",
+        metavar="NAME",
         help="A numeric column of the items, known before any label; repeatable.",
         rich_help_panel=READING,
     ),

@@ -169,3 +169,20 @@ def test_gold_does_not_slip_into_a_round_with_the_same_ids(cli, write):
     assert told["data"]["current"]["gold_positive"] == 0
     assert "--history-items" in told["next_command"]
     assert "shared_items" in {entry["code"] for entry in told["findings"]}
+
+
+def test_gold_is_guessed_only_when_it_can_be_gold(cli, write):
+    rows = [f"{i},r{j},{(i + j) % 2},{i % 2},text {i}" for i in range(12) for j in range(3)]
+    path = write("g.csv", "\n".join(["item,labeler,label,expert_label,truth", *rows]) + "\n")
+    told = told_as_json(cli("check", path, "--json"))
+    uses = {use["column"]: use["serves_as"] for use in told["columns"]}
+    assert uses["truth"] == "not used"
+    assert uses["expert_label"] == "gold"
+    assert "gold=expert_label" in told["next_command"]
+
+
+def test_negative_values_can_abstain(cli, write):
+    path = write("neg.csv", "item,labeler,label\n1,a,1\n1,b,0\n1,c,-1\n2,a,0\n2,b,1\n2,c,1\n")
+    told = told_as_json(cli("check", path, "--json"))
+    assert told["flags"] == ["--abstain", "-1"]
+    assert cli(*shlex.split(told["next_command"])[1:]).code == 0
