@@ -11,7 +11,7 @@ from hero_bayes.data.covariates import TextCovariates
 from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.estimate import METHODS, estimate
 
-EXAMPLES = settings(max_examples=15, deadline=None)
+EXAMPLES = settings(max_examples=8, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = {"n_history": 60, "n_current": 30, "n_labelers": 5, "n_noise": 5}
 WORDS = np.array(["good", "bad", "long", "short", "odd", "even"])

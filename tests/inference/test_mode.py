@@ -117,7 +117,10 @@ def test_several_groups_and_history_rounds():
     )
 
 
-@pytest.mark.parametrize(("posterior", "label"), [("cut", 0), ("cut", 1), ("joint", 0)])
+@pytest.mark.parametrize(
+    ("posterior", "label"),
+    [("cut", 0), pytest.param("cut", 1, marks=pytest.mark.slow), ("joint", 1)],
+)
 def test_unanimous_round(posterior, label):
     history = simulate(74, n_history=80, n_labelers=3, labels_per_item=3).rounds[0]
     current = from_rows([{"0": label, "1": label, "2": label}] * 30)
@@ -127,7 +130,8 @@ def test_unanimous_round(posterior, label):
 
 
 @pytest.mark.parametrize(
-    ("model", "posterior"), [("hero", "cut"), ("hero", "joint"), ("pooled", "cut")]
+    ("model", "posterior"),
+    [("hero", "cut"), ("hero", "joint"), pytest.param("pooled", "cut", marks=pytest.mark.slow)],
 )
 def test_labelers_without_error(posterior, model):
     """p and q are right on every item, r is always wrong: rates at 0 and 1."""
@@ -148,7 +152,7 @@ def shuffled(part, seed):
     return Round(*frames, part.truth, part.covariates)
 
 
-@pytest.mark.parametrize("model", ["hero", "pooled"])
+@pytest.mark.parametrize("model", ["hero", pytest.param("pooled", marks=pytest.mark.slow)])
 def test_row_order_changes_no_bit(model):
     problem = simulate(75, n_history=40, n_current=20, n_labelers=4, current_gold=0.1)
     first = at_mode(*problem.rounds, model=model)
@@ -156,6 +160,7 @@ def test_row_order_changes_no_bit(model):
     assert at_mode(*other.rounds, model=model).identical(first)
 
 
+@pytest.mark.slow
 def test_renaming_moves_the_mode_by_less_than_its_own_error():
     problem = simulate(75, n_history=60, n_current=30, n_labelers=5)
     renamed = []
