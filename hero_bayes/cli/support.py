@@ -16,6 +16,8 @@ __all__ = ["Support", "numeric_columns", "pair_support", "table_support"]
 
 ANCHORED = ("gold_rates", "hero1", "hero2")
 POSTERIORS = ("hero", "pooled")
+#: Items a group on which Dawid-Skene is tried.
+ITEMS_TRIED = 200
 NO_GOLD = ("no_gold", "gold_one_class")
 NOT_NEEDED = "not needed"
 WITH_HISTORY = "with a history"
@@ -110,12 +112,29 @@ def _answers(history: "Labels | None", current: "Labels", methods: Sequence[str]
     """Method to the reason why it refuses in some group; empty where it answers in all."""
     from hero_bayes.estimators.estimate import compare_methods
 
-    rows = comparison_rows(compare_methods(history, current, methods=methods))
+    others = [name for name in methods if name != "dawid_skene"]
+    rows = comparison_rows(compare_methods(history, current, methods=others))
+    if "dawid_skene" in methods:
+        tried = compare_methods(history, _widest_items(current), methods=["dawid_skene"])
+        rows += comparison_rows(tried)
     reasons = dict.fromkeys(methods, "")
     for row in rows:
         if row["refused"]:
             reasons[row["method"]] = reasons[row["method"]] or str(row["reason"])
     return reasons
+
+
+def _widest_items(labels: "Labels") -> "Labels":
+    """In each group the items with most labels: they decide whether Dawid-Skene is identified.
+
+    Its EM can take thousands of rounds; on all items of a large table a check would take minutes.
+    """
+    import numpy as np
+
+    order = np.lexsort((-labels.labels_per_item, labels.group_idx))
+    group = labels.group_idx[order]
+    rank = np.arange(len(order)) - np.searchsorted(group, group)
+    return labels.take_items(np.sort(order[rank < ITEMS_TRIED]))
 
 
 def _lacking_gold(findings: "Findings") -> str:
