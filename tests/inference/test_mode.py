@@ -172,6 +172,7 @@ def test_renaming_moves_the_mode_by_less_than_its_own_error():
     np.testing.assert_allclose(value(one, "prevalence"), value(two, "prevalence"), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_exchanging_the_classes():
     problem = simulate(76, n_history=60, n_current=30, n_labelers=4)
     flipped = [
