@@ -20,6 +20,8 @@ comma := ,
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export PYTENSOR_FLAGS := base_compiledir=$(CURDIR)/.cache/pytensor$(if $(PYTENSOR_FLAGS),$(comma)$(PYTENSOR_FLAGS))
+# Bytecode caches make every start several seconds faster.
+unexport PYTHONDONTWRITEBYTECODE
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH UV_PYTHON
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
@@ -77,6 +79,6 @@ $(UV):
 $(READY): requirements.lock pyproject.toml | $(UV)
 	@echo "Preparing $(VENV) from requirements.lock"
 	@test -x $(BIN)/python || $(UV) venv --quiet $(if $(UV_PYTHON),--python "$(UV_PYTHON)") $(VENV)
-	@$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel, align
 from hero_bayes.errors import Refusal
-from hero_bayes.estimators import kernels
+from hero_bayes.estimators import em_kernels, kernels
 from hero_bayes.estimators.information import labeler_covariance
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,7 @@ IntArray = NDArray[np.integer]
 START_LIMITS = (0.01, 0.99)
 #: Largest change of any probability at which the EM stops.
 TOLERANCE = 1e-11
-MAX_ITERATIONS = 50_000
+MAX_ITERATIONS = 3_000
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def anchor(history: Labels, current: Labels) -> Anchored:
     rates = gold_rates(data)
     sensitivity, specificity = rates.start()
     prevalence = gold_prevalence(data)
-    truth, iterations, change = kernels.anchored_em_loop(
+    truth, iterations, change = em_kernels.anchored_em_loop(
         data.item_ptr,
         data.code,
         data.gold,

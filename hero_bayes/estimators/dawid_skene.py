@@ -5,7 +5,7 @@ import pandas as pd
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
-from hero_bayes.estimators import kernels
+from hero_bayes.estimators import em_kernels, kernels
 from hero_bayes.estimators.anchored_em import (
     MAX_ITERATIONS,
     START_LIMITS,
@@ -55,6 +55,34 @@ def start_from_votes(current: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarra
     )
 
 
+def unanimous(current: Labels, item_idx: np.ndarray) -> bool:
+    """Whether every label of the chosen items is the same, and none of them carries gold."""
+    share = current.vote_share[item_idx]
+    share = share[np.isfinite(share)]
+    alike = bool((share == 0.0).all() or (share == 1.0).all())
+    return alike and share.size > 0 and not current.has_gold[item_idx].any()
+
+
+def unanimous_estimate(current: Labels, group: str, item_idx: np.ndarray) -> Estimate:
+    """The boundary solution of a group whose labels are all alike."""
+    value = float(current.vote_share[item_idx][0])
+    n = item_idx.size
+    log_ratio = np.full(n, np.inf if value == 1.0 else -np.inf)
+    return Estimate(
+        value=value,
+        standard_error=float(np.sqrt(interior(value, n) * (1.0 - interior(value, n)) / n)),
+        method="dawid_skene",
+        estimand="item_rate",
+        group=group,
+        notes=(
+            f"every label is {int(value)}: nothing tells the two classes apart, and the labelers' "
+            "own rates cannot be estimated",
+        ),
+        details={"boundary": "upper" if value else "lower", "n_items": n},
+        _interval=Profile(log_ratio, 0.0, value, 1.0).interval,
+    )
+
+
 def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.ndarray) -> Estimate:
     """Share of positive items by EM on the current labels, started at the vote shares.
 
@@ -68,6 +96,8 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
        the EM algorithm. Applied Statistics 28(1), 20-28. doi:10.2307/2346806
     """
     refuse_unidentified(current)
+    if unanimous(current, item_idx):
+        return unanimous_estimate(current, group, item_idx)
     sensitivity, specificity, prevalence = start_from_votes(current)
     data = AnchorData(
         item_ptr=current.item_ptr,
@@ -77,7 +107,7 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
         n_labelers=current.n_labelers,
         n_groups=current.n_groups,
     )
-    _, iterations, change = kernels.anchored_em_loop(
+    _, iterations, change = em_kernels.anchored_em_loop(
         data.item_ptr,
         data.code,
         data.gold,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_bayes.estimators import kernels
+from hero_bayes.estimators import em_kernels, kernels
 
 if TYPE_CHECKING:
     from hero_bayes.estimators.anchored_em import AnchorData
@@ -37,7 +37,7 @@ def interior_parameters(
     """Parameters at which second derivatives are finite, P(y=1) there, and how many were moved."""
     truth = np.zeros(data.item_ptr.size - 1)
     table = kernels.log_ratio_table(sensitivity, specificity)
-    positives, _ = kernels.expected_counts(
+    positives, *_ = em_kernels.expected_counts(
         data.item_ptr, data.code, data.gold, data.group_idx, table, prevalence, truth
     )
     count = np.bincount(data.code, minlength=table.size).astype(float)
@@ -49,7 +49,7 @@ def interior_parameters(
     sensitivity, moved_sensitivity = inside(sensitivity, n_positive)
     specificity, moved_specificity = inside(specificity, n_negative)
     prevalence, _ = inside(prevalence, group_size)
-    kernels.expected_counts(
+    em_kernels.expected_counts(
         data.item_ptr,
         data.code,
         data.gold,

@@ -15,6 +15,8 @@ IntArray = NDArray[np.integer]
 
 #: Probabilities of the anchored EM stay inside [FLOOR, 1 - FLOOR].
 FLOOR = 1e-9
+#: Scores and posterior variances below this add nothing to an information matrix.
+NEGLIGIBLE = 1e-14
 
 
 @njit(cache=True)
@@ -51,109 +53,6 @@ def class_probability(log_ratio: float, prevalence: float) -> float:
         return 1.0 / (1.0 + np.exp(-logit))
     odds = np.exp(logit)
     return odds / (1.0 + odds)
-
-
-@njit(cache=True)
-def expected_counts(
-    item_ptr: IntArray,
-    code: IntArray,
-    gold: FloatArray,
-    group_idx: IntArray,
-    table: FloatArray,
-    prevalence: FloatArray,
-    truth: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """E-step: fills ``truth`` with P(y=1 | labels) and returns expected positives.
-
-    Returns the expected number of true positives behind each code, and the expected positives in
-    each prevalence group. A group index below zero marks items whose prevalence is not estimated
-    here.
-    """
-    positives = np.zeros(table.size)
-    group_positives = np.zeros(prevalence.size)
-    for i in range(truth.size):
-        begin, end = item_ptr[i], item_ptr[i + 1]
-        group = group_idx[i]
-        if np.isnan(gold[i]):
-            evidence = 0.0
-            for k in range(begin, end):
-                evidence += table[code[k]]
-            truth[i] = class_probability(evidence, prevalence[group])
-        else:
-            truth[i] = gold[i]
-        for k in range(begin, end):
-            positives[code[k]] += truth[i]
-        if group >= 0:
-            group_positives[group] += truth[i]
-    return positives, group_positives
-
-
-@njit(cache=True)
-def clip_probability(value: float) -> float:
-    """The probability, kept inside [FLOOR, 1 - FLOOR]."""
-    return min(max(value, FLOOR), 1.0 - FLOOR)
-
-
-@njit(cache=True)
-def anchored_em_loop(
-    item_ptr: IntArray,
-    code: IntArray,
-    gold: FloatArray,
-    group_idx: IntArray,
-    sensitivity: FloatArray,
-    specificity: FloatArray,
-    prevalence: FloatArray,
-    tol: float,
-    max_iterations: int,
-) -> tuple[FloatArray, int, float]:
-    """Expectation-maximisation with gold clamped; updates the three parameter arrays in place.
-
-    Returns P(y=1 | labels) of every item, the iterations used and the last largest change.
-    """
-    n_labelers = sensitivity.size
-    truth = np.zeros(item_ptr.size - 1)
-    count = np.zeros(2 * n_labelers)
-    for k in range(code.size):
-        count[code[k]] += 1.0
-    group_size = np.zeros(prevalence.size)
-    for i in range(truth.size):
-        if group_idx[i] >= 0:
-            group_size[group_idx[i]] += 1.0
-    change, iteration = np.inf, 0
-    while iteration < max_iterations and change > tol:
-        iteration += 1
-        table = log_ratio_table(sensitivity, specificity)
-        positives, group_positives = expected_counts(
-            item_ptr, code, gold, group_idx, table, prevalence, truth
-        )
-        change = 0.0
-        for j in range(n_labelers):
-            true_positive, false_negative = positives[2 * j + 1], positives[2 * j]
-            true_negative = count[2 * j] - false_negative
-            false_positive = count[2 * j + 1] - true_positive
-            if true_positive + false_negative > 0.0:
-                new = clip_probability(true_positive / (true_positive + false_negative))
-                change = max(change, abs(new - sensitivity[j]))
-                sensitivity[j] = new
-            if true_negative + false_positive > 0.0:
-                new = clip_probability(true_negative / (true_negative + false_positive))
-                change = max(change, abs(new - specificity[j]))
-                specificity[j] = new
-        for g in range(prevalence.size):
-            if group_size[g] > 0.0:
-                new = clip_probability(group_positives[g] / group_size[g])
-                change = max(change, abs(new - prevalence[g]))
-                prevalence[g] = new
-    expected_counts(
-        item_ptr,
-        code,
-        gold,
-        group_idx,
-        log_ratio_table(sensitivity, specificity),
-        prevalence,
-        truth,
-    )
-    return truth, iteration, change
 
 
 @njit(cache=True)
@@ -322,9 +221,10 @@ def information_matrices(
             used += 1
         spread = g * (1.0 - g)
         for p in range(used):
-            for q in range(used):
-                outer[where[p], where[q]] += score[p] * score[q]
-        if spread > 1e-14:
+            if abs(score[p]) > NEGLIGIBLE:
+                for q in range(used):
+                    outer[where[p], where[q]] += score[p] * score[q]
+        if spread > NEGLIGIBLE:
             for p in range(used):
                 for q in range(used):
                     missing[where[p], where[q]] += spread * difference[p] * difference[q]

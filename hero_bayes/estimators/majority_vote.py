@@ -1,7 +1,7 @@
 """Majority vote: the answer of people who trust every labeler alike."""
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
@@ -10,7 +10,7 @@ from hero_bayes.estimators.result import Estimate
 
 def wilson_interval(share: float, n: int, prob: float) -> tuple[float, float]:
     """Wilson's score interval of a binomial share; n may count half votes."""
-    z2 = float(norm.ppf(0.5 + prob / 2.0)) ** 2
+    z2 = float(ndtri(0.5 + prob / 2.0)) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(share * (1 - share) * z2 / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))

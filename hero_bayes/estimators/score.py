@@ -5,8 +5,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import chi2
+from scipy.special import ndtri
 
 from hero_bayes.estimators import kernels
 
@@ -72,14 +71,18 @@ class Profile:
 
     def interval(self, prob: float) -> tuple[float, float]:
         """Equal-density limits of the scaled profile likelihood."""
-        threshold = float(chi2.ppf(prob, 1))
+        threshold = float(ndtri(0.5 + prob / 2.0)) ** 2
+        return self._limit(threshold, EDGE, 0.0), self._limit(threshold, 1.0 - EDGE, 1.0)
 
-        def excess(prevalence: float) -> float:
-            return self.drop(prevalence) - threshold
-
-        low, high = 0.0, 1.0
-        if self.top > EDGE and excess(EDGE) > 0.0:
-            low = float(brentq(excess, EDGE, self.top, xtol=1e-12))
-        if self.top < 1.0 - EDGE and excess(1.0 - EDGE) > 0.0:
-            high = float(brentq(excess, self.top, 1.0 - EDGE, xtol=1e-12))
-        return low, high
+    def _limit(self, threshold: float, far: float, end: float) -> float:
+        """Where the drop reaches the threshold between the top and one end, by bisection."""
+        near = self.top
+        if abs(near - end) <= EDGE or self.drop(far) <= threshold:
+            return end
+        for _ in range(60):
+            middle = 0.5 * (near + far)
+            if self.drop(middle) > threshold:
+                far = middle
+            else:
+                near = middle
+        return 0.5 * (near + far)

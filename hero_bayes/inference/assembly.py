@@ -12,6 +12,18 @@ import xarray as xr
 from hero_bayes._version import __version__
 from hero_bayes.data.labels import Labels
 from hero_bayes.inference.current import CurrentRound
+from hero_bayes.inference.program import Program
+
+#: Beginnings of the attributes of an inference mode that a fit keeps.
+KEPT_ATTRIBUTES = (
+    "inference_",
+    "pareto_",
+    "importance_",
+    "hessian_",
+    "largest_",
+    "log_density",
+    "evaluations",
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +111,7 @@ def left_out(model: pm.Model, current: Labels) -> tuple[list[str], int]:
 
 
 def assemble(
-    result: Draws, model: pm.Model, history: Labels, current: Labels, provenance: Provenance
+    result: Draws, program: Program, history: Labels, current: Labels, provenance: Provenance
 ) -> xr.DataTree:
     """Posterior, evidence and sampler statistics in one tree."""
     groups: dict[str, xr.Dataset] = {
@@ -112,11 +124,9 @@ def assemble(
             "divergence_message", errors="ignore"
         )
     tree = xr.DataTree.from_dict(groups)
-    labelers, n_labels = left_out(model, current)
+    labelers, n_labels = left_out(program.full, current)
     library = {
-        key: value
-        for key, value in result.attributes.items()
-        if key.startswith(("inference_", "largest_", "log_density", "evaluations"))
+        key: value for key, value in result.attributes.items() if key.startswith(KEPT_ATTRIBUTES)
     }
     tree.attrs = {
         "hero_bayes_version": __version__,

@@ -1,6 +1,7 @@
 """From two label tables and a model to a DataTree of posterior draws."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,30 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
 from hero_bayes.inference.current import at_mode, current_round
-from hero_bayes.inference.graph import (
-    deterministic_function,
-    evidence_function,
-    stored_variables,
-)
+from hero_bayes.inference.graph import deterministic_function, stored_variables
+from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
 from hero_bayes.inference.outcome import outcome_of
-from hero_bayes.inference.resolve import build, check_arguments, resolve_model
-from hero_bayes.inference.sampling import sample
-from hero_bayes.inference.starts import Start, anchored_start, free_start, gold_start
+from hero_bayes.inference.program import Program, load_tables, make_program
+from hero_bayes.inference.resolve import check_arguments, resolve_model
+from hero_bayes.inference.sampling import sample, sample_compiled
+from hero_bayes.inference.starts import Start, anchored_start, gold_start
+from hero_bayes.inference.unconstrained import unconstrained_point
 
 FloatArray = NDArray[np.float64]
 Factory = Callable[..., pm.Model]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How many draws, and how they are made."""
+
+    draws: int
+    tune: int
+    chains: int
+    cores: int | None
+    progressbar: bool
+    keep_compiled: bool = False
 
 
 def fit(
@@ -52,8 +64,10 @@ def fit(
     model : str or callable
         A name in ``hero_bayes.models.MODELS``, or a factory ``(history, current, **priors) ->
         pm.Model``.
-    mode : {"nuts", "map"}, optional
-        NUTS draws (default), or the mode on the probability scale, which for ``hero`` is HERO-1.
+    mode : {"nuts", "laplace", "map"}, optional
+        NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected by
+        importance resampling, for large tables and sweeps; or the mode on the probability scale,
+        which for ``hero`` is HERO-1.
     posterior : {"cut", "joint"}
         Whether the current labels without gold inform the labelers: "cut" learns them from history
         and gold alone, then draws the current prevalence exactly; "joint" is one model over
@@ -107,35 +121,54 @@ def fit(
     name, factory = resolve_model(model)
     mode = mode or "nuts"
     check_arguments(mode, posterior, draws, tune, chains)
-    priors = dict(priors or {})
-    full = build(factory, history, current, priors)
-    refuse_without_labels(full, current)
+    program = make_program(factory, history, current, priors=priors, posterior=posterior)
+    refuse_without_labels(program.full, current)
     if random_seed is None:
         random_seed = int(np.random.default_rng().integers(2**31))
-    sampler_seed, current_seed = np.random.SeedSequence(random_seed).spawn(2)
-    if mode == "map":
-        start = gold_start(history, current)
-        result = _at_mode(factory, full, history, current, priors, posterior, start)
-    else:
-        result = _by_nuts(
-            factory,
-            full,
-            history,
-            current,
-            priors,
-            posterior,
-            rng=np.random.default_rng(current_seed),
-            settings={
-                "draws": draws,
-                "tune": tune,
-                "chains": chains,
-                "cores": cores,
-                "seed": int(sampler_seed.generate_state(1)[0]),
-                "progressbar": progressbar,
-            },
-        )
-    provenance = Provenance(name, mode, posterior, random_seed, priors)
-    return assemble(result, full, history, current, provenance)
+    settings = Settings(draws, tune, chains, cores, progressbar)
+    result = run(program, history, current, mode, random_seed, settings)
+    provenance = Provenance(name, mode, posterior, random_seed, dict(priors or {}))
+    return assemble(result, program, history, current, provenance)
+
+
+def refit(
+    program: Program,
+    history: Labels,
+    current: Labels,
+    *,
+    mode: str = "nuts",
+    random_seed: int,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    cores: int | None = None,
+) -> xr.DataTree:
+    """Fit a compiled program to other tables with the same labelers, groups and covariates.
+
+    Everything that refits (calibration, sweeps, planning) goes through here: the first call
+    compiles, later ones only sample.
+
+    Parameters
+    ----------
+    program : Program
+        From :func:`hero_bayes.inference.program.make_program`.
+    history, current : Labels
+    mode, random_seed, draws, tune, chains, cores
+        As in :func:`fit`.
+
+    Returns
+    -------
+    xarray.DataTree
+        As from :func:`fit`, without the groups that describe the fit to ArviZ.
+    """
+    check_arguments(mode, "cut" if program.cut else "joint", draws, tune, chains)
+    load_tables(program, history, current)
+    settings = Settings(draws, tune, chains, cores, progressbar=False, keep_compiled=True)
+    result = run(program, history, current, mode, random_seed, settings)
+    name = getattr(program.factory, "__name__", "model")
+    posterior = "cut" if program.cut else "joint"
+    provenance = Provenance(name, mode, posterior, random_seed, program.priors)
+    return assemble(result, program, history, current, provenance)
 
 
 def refuse_without_labels(model: pm.Model, current: Labels) -> None:
@@ -150,72 +183,110 @@ def refuse_without_labels(model: pm.Model, current: Labels) -> None:
     )
 
 
-def learning_model(
-    factory: Factory,
-    full: pm.Model,
+def run(
+    program: Program,
     history: Labels,
     current: Labels,
-    priors: Mapping[str, Any],
-    posterior: str,
-) -> pm.Model:
-    """The model that informs the labelers: in a cut, history and the current items with gold."""
-    if posterior == "joint":
-        return full
-    return build(factory, history, current.take_items(current.has_gold), priors)
+    mode: str,
+    random_seed: int,
+    settings: Settings,
+) -> Draws:
+    """One mode of inference on a program that holds these tables."""
+    sampler_seed, current_seed = np.random.SeedSequence(random_seed).spawn(2)
+    if mode == "map":
+        return _at_mode(program, current, gold_start(history, current))
+    start = program.find_start(anchored_start(history, current))
+    if mode == "laplace":
+        learned = _by_laplace(program, start, np.random.default_rng(sampler_seed), settings)
+    else:
+        learned = _by_nuts(program, start, int(sampler_seed.generate_state(1)[0]), settings)
+    draws, statistics, attributes = learned
+    now = current_round(
+        draws,
+        program.evidence,
+        current,
+        program.outcome,
+        cut=program.cut,
+        rng=np.random.default_rng(current_seed),
+    )
+    return Draws(draws, now, statistics, attributes)
 
 
 def _by_nuts(
-    factory: Factory,
-    full: pm.Model,
-    history: Labels,
-    current: Labels,
-    priors: Mapping[str, Any],
-    posterior: str,
-    *,
-    rng: np.random.Generator,
-    settings: Mapping[str, Any],
-) -> Draws:
-    """NUTS on the learning model, then the current round given its draws."""
-    cut = posterior == "cut"
-    outcome = outcome_of(full, cut=cut)
-    evidence = evidence_function(full)
-    learning = learning_model(factory, full, history, current, priors, posterior)
-    start = free_start(learning, anchored_start(history, current))
-    sampled = sample(learning, start, **settings)
-    draws = sampled["posterior"].to_dataset()
-    now = current_round(draws, evidence, current, outcome, cut=cut, rng=rng)
+    program: Program, start: Mapping[str, FloatArray], seed: int, settings: Settings
+) -> tuple[xr.Dataset, xr.Dataset | None, dict[str, Any]]:
+    """NUTS on the learning model: draws, sampler statistics, attributes."""
+    options: dict[str, Any] = {
+        "draws": settings.draws,
+        "tune": settings.tune,
+        "chains": settings.chains,
+        "cores": settings.cores,
+        "seed": seed,
+    }
+    if settings.keep_compiled:
+        sampled = sample_compiled(program.nuts, program.learning, start, **options)
+    else:
+        sampled = sample(program.learning, start, **options, progressbar=settings.progressbar)
     statistics = sampled["sample_stats"].to_dataset()
-    return Draws(draws, now, statistics, {str(k): v for k, v in statistics.attrs.items()})
+    attributes = {str(k): v for k, v in statistics.attrs.items()}
+    return sampled["posterior"].to_dataset(), statistics, attributes
 
 
-def _at_mode(
-    factory: Factory,
-    full: pm.Model,
-    history: Labels,
-    current: Labels,
-    priors: Mapping[str, Any],
-    posterior: str,
-    start: Start,
-) -> Draws:
+def _by_laplace(
+    program: Program,
+    start: Mapping[str, FloatArray],
+    rng: np.random.Generator,
+    settings: Settings,
+) -> tuple[xr.Dataset, xr.Dataset | None, dict[str, Any]]:
+    """Importance-corrected Gaussian draws, dealt out to chains."""
+    density = program.density
+    flat = unconstrained_point(program.learning, start)
+    approximation = laplace(density, flat, settings.chains * settings.draws, rng)
+    columns = [density.stored(row) for row in approximation.flat]
+    shape = (settings.chains, settings.draws)
+    dims = program.learning.named_vars_to_dims
+    variables = {
+        name: (
+            ("chain", "draw", *dims.get(name, ())),
+            np.reshape([column[name] for column in columns], (*shape, *np.shape(columns[0][name]))),
+        )
+        for name in columns[0]
+    }
+    attributes = {
+        "inference_library": "scipy",
+        "pareto_k_hat": approximation.k_hat,
+        "importance_draws": approximation.effective_draws,
+        "importance_corrected": int(approximation.corrected),
+        "hessian_positive_definite": int(approximation.positive_definite),
+        "largest_gradient": approximation.largest_gradient,
+    }
+    return named_dataset(variables, program.learning), None, attributes
+
+
+def named_dataset(variables: Mapping[str, Any], model: pm.Model) -> xr.Dataset:
+    """Draws as a Dataset with the model's coordinates."""
+    dims = {dim for value in variables.values() for dim in value[0]} & set(model.coords)
+    return xr.Dataset(variables, coords={dim: list(model.coords[dim]) for dim in dims})
+
+
+def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
     """The mode of the learning model; in a cut, then of the current prevalence given it."""
-    learning = learning_model(factory, full, history, current, priors, posterior)
-    begin = free_start(learning, start)
-    found = find_mode(learning, begin)
-    if posterior == "cut":
+    begin = program.find_start(start)
+    found = find_mode(program.learning, begin)
+    if program.cut:
         own = "prevalence" if "prevalence" in found.values else "intercept"
         others = {k: v for k, v in found.values.items() if k != own}
-        found = find_mode(full, {own: begin[own]}, fixed=others)
+        found = find_mode(program.full, {own: begin[own]}, fixed=others)
+    full = program.full
     values = deterministic_function(full, stored_variables(full))(found.values)
-    dims = {name: full.named_vars_to_dims.get(name, ()) for name in values}
-    draws = xr.Dataset(
+    draws = named_dataset(
         {
-            name: (("chain", "draw", *dims[name]), value[None, None])
+            name: (("chain", "draw", *full.named_vars_to_dims.get(name, ())), value[None, None])
             for name, value in values.items()
         },
-        coords={dim: list(full.coords[dim]) for name in values for dim in dims[name]},
+        full,
     )
-    evidence = evidence_function(full)(found.values)
-    now = at_mode(values, evidence, current, outcome_of(full, cut=False))
+    now = at_mode(values, program.evidence(found.values), current, outcome_of(full, cut=False))
     attributes = {
         "inference_library": "scipy",
         "largest_gradient": found.largest_gradient,

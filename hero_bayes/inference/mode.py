@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.graph import QUICK
+from hero_bayes.inference.layout import Layout, join_gradient
 from hero_bayes.likelihoods.latent_class import EDGE
 
 FloatArray = NDArray[np.float64]
@@ -90,27 +91,14 @@ class Objective:
         self._function = pytensor.function(
             inputs, [density, *gradient], givens=givens, mode=QUICK, on_unused_input="ignore"
         )
-        self._shapes = [np.shape(point[name]) for name in self.names]
-        self._splits = np.cumsum([int(np.prod(shape)) for shape in self._shapes])[:-1]
+        self.layout = Layout.of(point, self.names)
         self.evaluations = 0
-
-    def split(self, flat: FloatArray) -> dict[str, FloatArray]:
-        """Variables by name from the flat vector."""
-        parts = np.split(flat, self._splits)
-        return {
-            name: part.reshape(shape)
-            for name, part, shape in zip(self.names, parts, self._shapes, strict=True)
-        }
-
-    def join(self, point: Mapping[str, FloatArray]) -> FloatArray:
-        """The flat vector of the chosen variables."""
-        return np.concatenate([np.ravel(point[name]) for name in self.names])
 
     def __call__(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Negative log-density and its gradient."""
         self.evaluations += 1
-        density, *gradient = self._function(*self.split(flat).values())
-        return -float(density), -np.concatenate([np.ravel(part) for part in gradient])
+        density, *gradient = self._function(*self.layout.split(flat).values())
+        return -float(density), -join_gradient(gradient)
 
 
 def projected_gradient(
@@ -183,10 +171,10 @@ def find_mode(
     bounds = variable_bounds(model)
     point = {**initial_values(model, start), **fixed}
     objective = Objective(model, point, [name for name in point if name not in fixed])
-    sizes = [np.size(point[name]) for name in objective.names]
+    sizes = objective.layout.sizes
     low = np.repeat([bounds[name][0] for name in objective.names], sizes)
     high = np.repeat([bounds[name][1] for name in objective.names], sizes)
-    flat = np.clip(objective.join(point), low, high)
+    flat = np.clip(objective.layout.join(point), low, high)
     for _ in range(3):
         flat = minimize(
             objective,
@@ -201,7 +189,7 @@ def find_mode(
     return Mode(
         values={
             **{name: np.asarray(value) for name, value in fixed.items()},
-            **objective.split(flat),
+            **objective.layout.split(flat),
         },
         log_density=-value,
         largest_gradient=float(

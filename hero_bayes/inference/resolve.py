@@ -12,7 +12,7 @@ from hero_bayes.models import MODELS
 
 Factory = Callable[..., pm.Model]
 
-MODES = ("nuts", "map")
+MODES = ("nuts", "laplace", "map")
 POSTERIORS = ("cut", "joint")
 #: Variables of a model that the rest of the package reads.
 REQUIRED = ("prevalence", "class_log_likelihood")

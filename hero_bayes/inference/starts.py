@@ -15,12 +15,15 @@ from hero_bayes.estimators.anchored_em import Anchored, anchor, gold_prevalence
 from hero_bayes.estimators.prevalence import group_evidence
 from hero_bayes.estimators.score import solve
 from hero_bayes.inference.graph import QUICK
+from hero_bayes.inference.layout import Layout, join_gradient
 
 FloatArray = NDArray[np.float64]
 Start = Mapping[str, pd.Series]
 
 #: Starting probabilities are kept inside these limits.
 LIMITS = (0.02, 0.98)
+#: The rates that a start speaks of.
+RATES = ("sensitivity", "specificity", "history_prevalence", "prevalence")
 #: How closely, on the logit scale, free variables reproduce the start of the rates they determine.
 CLOSENESS = 0.1
 
@@ -94,42 +97,53 @@ def on_coordinate(model: pm.Model, name: str, start: Start) -> FloatArray:
     return values.fillna(start[name].mean()).to_numpy(dtype=float)
 
 
-def free_start(model: pm.Model, start: Start) -> dict[str, FloatArray]:
-    """Values of the free variables at which the model's rates are those of ``start``.
+class StartFinder:
+    """Finds values of a model's free variables at which its rates are those wished for.
 
     A rate that is a free variable takes its value directly. For one that is determined by others
     (partial pooling), those others are set to the most probable values, under their prior, that
-    reproduce it.
+    reproduce it. Compiled once, it serves any start of the same model.
     """
-    known = [name for name in start if name in model.named_vars]
-    free = {rv.name: rv for rv in model.free_RVs}
-    direct = {name: on_coordinate(model, name, start) for name in known if name in free}
-    derived = [name for name in known if name not in free]
-    if not derived:
-        return direct
-    targets = [on_coordinate(model, name, start) for name in derived]
-    logits = [np.log(target) - np.log1p(-target) for target in targets]
-    rates = model.replace_rvs_by_values([model[name] for name in derived])
-    misfit = sum(
-        (((pt.log(rate) - pt.log1p(-rate) - logit) / CLOSENESS) ** 2).sum() / 2
-        for rate, logit in zip(rates, logits, strict=True)
-    )
-    cost = misfit - model.varlogp
-    inputs = model.value_vars
-    function = pytensor.function(inputs, [cost, *pytensor.grad(cost, inputs)], mode=QUICK)
-    back = pytensor.function(inputs, model.replace_rvs_by_values(model.free_RVs), mode=QUICK)
-    point = model.initial_point()
-    shapes = [np.shape(point[value.name]) for value in inputs]
-    splits = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
 
-    def parts(flat: FloatArray) -> list[FloatArray]:
-        return [p.reshape(s) for p, s in zip(np.split(flat, splits), shapes, strict=True)]
+    def __init__(self, model: pm.Model) -> None:
+        free = {rv.name for rv in model.free_RVs}
+        self._model = model
+        self._direct = [name for name in RATES if name in free]
+        self._derived = [name for name in RATES if name in model.named_vars and name not in free]
+        if not self._derived:
+            return
+        targets = [pt.vector(f"target_{name}") for name in self._derived]
+        rates = model.replace_rvs_by_values([model[name] for name in self._derived])
+        misfit = sum(
+            (((pt.log(rate) - pt.log1p(-rate) - target) / CLOSENESS) ** 2).sum() / 2
+            for rate, target in zip(rates, targets, strict=True)
+        )
+        inputs = model.value_vars
+        cost = misfit - model.varlogp
+        self._cost = pytensor.function(
+            [*targets, *inputs], [cost, *pytensor.grad(cost, inputs)], mode=QUICK
+        )
+        self._back = pytensor.function(
+            inputs, model.replace_rvs_by_values(model.free_RVs), mode=QUICK
+        )
+        self._point = model.initial_point()
+        self._layout = Layout.of(self._point, [value.name for value in inputs])
 
-    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, *gradient = function(*parts(flat))
-        return float(value), np.concatenate([np.ravel(g) for g in gradient])
+    def __call__(self, start: Start) -> dict[str, FloatArray]:
+        """Values of the free variables; those that no rate speaks of are left out."""
+        model = self._model
+        direct = {name: on_coordinate(model, name, start) for name in self._direct}
+        if not self._derived:
+            return direct
+        rates = [on_coordinate(model, name, start) for name in self._derived]
+        targets = [np.log(rate) - np.log1p(-rate) for rate in rates]
 
-    first = np.concatenate([np.ravel(point[value.name]) for value in inputs])
-    best = minimize(objective, first, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    found = dict(zip(free, back(*parts(best)), strict=True))
-    return {**{name: np.asarray(value) for name, value in found.items()}, **direct}
+        def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+            value, *gradient = self._cost(*targets, *self._layout.split(flat).values())
+            return float(value), join_gradient(gradient)
+
+        first = self._layout.join(self._point)
+        best = minimize(objective, first, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+        found = self._back(*self._layout.split(best).values())
+        names = [rv.name for rv in model.free_RVs]
+        return {n: np.asarray(v) for n, v in zip(names, found, strict=True)} | direct

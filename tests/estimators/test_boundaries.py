@@ -38,13 +38,8 @@ def test_unanimous_round_is_a_boundary_solution(history, method, label, value, s
     assert result.standard_error > 0
 
 
-UNANIMOUS = pytest.mark.xfail(
-    reason="EM stops at once: with all labels alike no label tells the classes apart any more"
-)
-
-
 @pytest.mark.parametrize(("label", "side"), [(0, "lower"), (1, "upper")])
-@pytest.mark.parametrize("method", ["majority_vote", pytest.param("dawid_skene", marks=UNANIMOUS)])
+@pytest.mark.parametrize("method", ["majority_vote", "dawid_skene"])
 def test_methods_without_history_at_the_boundary(method, label, side):
     result = estimate(None, all_say(label), method)
     low, high = result.interval()

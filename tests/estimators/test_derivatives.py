@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toy import from_rows, simulate
 
-from hero_bayes.estimators import kernels
+from hero_bayes.estimators import em_kernels, kernels
 from hero_bayes.estimators.anchored_em import anchor, log_likelihood
 from hero_bayes.estimators.estimate import estimate
 from hero_bayes.estimators.information import UNIFORM_INFORMATION, inside, parameter_covariance
@@ -80,7 +80,7 @@ def test_information_is_minus_the_slope_of_the_scores(anchored):
     theta = theta_of(anchored) * 0.97
     data, parts = anchored.data, split(theta, anchored)
     truth = np.zeros(len(data.gold))
-    kernels.expected_counts(
+    em_kernels.expected_counts(
         data.item_ptr,
         data.code,
         data.gold,
