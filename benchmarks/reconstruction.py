@@ -4,9 +4,9 @@
 
 Every ``benchmarks/studies/NAME.toml`` gives ``benchmarks/results/NAME.csv``. The reconstructions
 (one_setting, by_k, same_labelers) are then compared with ``source_figures.csv``:
-``against_source.csv`` holds every published figure beside ours, ``ordering_NAME.csv`` the
-differences between neighbours in the published order with paired Monte-Carlo errors, and
-``gold_rates.png`` the sweep over gold rates.
+``against_source.csv`` and ``.md`` hold every published figure beside ours, ``ordering_NAME.csv``
+the differences (worse minus better) between neighbours in the published order with paired
+Monte-Carlo errors, and ``gold_rates.png`` shows the sweep over gold rates.
 """
 
 import argparse
@@ -33,13 +33,13 @@ FIGURES = ("abs_bias", "sd", "rmse")
 
 
 def run(name, jobs):
-    """Run one study, write its table, and for a reconstruction the table of its ordering."""
+    """Run one study, write its table, and for a reconstruction the table of its order."""
     started = time.perf_counter()
     study = read_study(HERE / "studies" / f"{name}.toml")
     result = run_study(study, jobs=jobs, progressbar=True)
     write_table(result.table, RESULTS / f"{name}.csv", overwrite=True)
     print(f"{name}: {time.perf_counter() - started:.0f} s\n{finding(result.table)}\n", flush=True)
-    if set(ORDER) <= set(study.methods) and "heterogeneity" in study.varied:
+    if name in (*RECONSTRUCTIONS, "gold_rates"):
         write_table(ordering(result, name), RESULTS / f"ordering_{name}.csv", overwrite=True)
 
 
@@ -114,6 +114,39 @@ def against_source():
     return pd.DataFrame(rows)
 
 
+TITLES = {
+    "majority_vote": "majority vote",
+    "dawid_skene": "Dawid-Skene, current only",
+    "gold_rates": "gold rates",
+    "hero1": "HERO-1",
+    "hero2": "HERO-2",
+}
+
+
+def write_markdown(table, path):
+    """Published and obtained figures side by side, for people."""
+    lines = [
+        "# Published figures and reconstructions",
+        "",
+        "Each cell: published / obtained, ± one Monte-Carlo error. `within`: the RMSEs differ by "
+        "at most 0.01.",
+    ]
+    for name in RECONSTRUCTIONS:
+        part = table[table["study"] == name]
+        lines += ["", f"## {name}", "", "| k | method | abs. bias | SD | RMSE | within |"]
+        lines.append("|--:|---|---|---|---|---|")
+        for row in part.to_dict("records"):
+            cells = [
+                f"{row[f'{figure}_published']:.3f} / {row[figure]:.3f} "
+                f"± {row[f'{figure}_mc_error']:.3f}"
+                for figure in FIGURES
+            ]
+            near = "yes" if abs(row["rmse_difference"]) <= 0.01 else "no"
+            title = TITLES[row["method"]]
+            lines.append(f"| {row['heterogeneity']:g} | {title} | {' | '.join(cells)} | {near} |")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def plot_gold_rates(path):
     """RMSE by gold rate, a panel a level of heterogeneity."""
     import matplotlib as mpl
@@ -151,7 +184,9 @@ def main():
     RESULTS.mkdir(exist_ok=True)
     for name in () if arguments.compare_only else arguments.only:
         run(name, arguments.jobs)
-    write_table(against_source(), RESULTS / "against_source.csv", overwrite=True)
+    compared = against_source()
+    write_table(compared, RESULTS / "against_source.csv", overwrite=True)
+    write_markdown(compared, RESULTS / "against_source.md")
     orderings = [RESULTS / f"ordering_{name}.csv" for name in RECONSTRUCTIONS]
     table = pd.concat([pd.read_csv(path) for path in orderings if path.exists()])
     print(table[table["verdict"] != "holds"].to_string(index=False))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hero_bayes.errors import Refusal
 from hero_bayes.estimators.estimate import compare_methods
 from hero_bayes.simulation.progress import progress
 from hero_bayes.simulation.scoring import score_table
@@ -162,30 +161,7 @@ def _gets_fits(study: Study, gold_rate: float, repetition: int) -> bool:
 
 def _fitted(study: Study, rounds: Simulation, method: str, repetition: int) -> Row:
     """Posterior mean and interval of the prevalence."""
-    from hero_bayes.inference.fit import fit
+    from hero_bayes.simulation.fitting import fitted_rate
 
-    _, model, *mode = method.split(":")
     seed = np.random.SeedSequence((study.random_seed, repetition)).generate_state(1)[0]
-    try:
-        tree = fit(
-            rounds.history,
-            rounds.current,
-            model=model,
-            mode=mode[0] if mode else None,
-            random_seed=int(seed),
-            cores=1,
-            progressbar=False,
-            **study.fit.arguments(),
-        )
-    except Refusal:
-        return {"method": method, "estimate": np.nan, "lower": np.nan, "upper": np.nan}
-    draws = np.asarray(tree["posterior"]["prevalence"]).ravel()
-    low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2])
-    if draws.size == 1:  # a mode has no interval
-        low = high = np.nan
-    return {
-        "method": method,
-        "estimate": float(draws.mean()),
-        "lower": float(low),
-        "upper": float(high),
-    }
+    return {"method": method} | fitted_rate(rounds, method, study.fit, int(seed), PROB)
