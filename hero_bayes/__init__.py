@@ -18,16 +18,23 @@ if TYPE_CHECKING:
     from hero_bayes.errors import DataError, Refusal
     from hero_bayes.estimators.estimate import compare_methods, estimate
     from hero_bayes.estimators.result import Estimate
+    from hero_bayes.inference.diagnose import Diagnosis, diagnose
     from hero_bayes.inference.fit import fit
+    from hero_bayes.inference.power_scaling import power_scaling
     from hero_bayes.inference.storage import load, save
+    from hero_bayes.inference.summary import summary
     from hero_bayes.inference.truth import posterior_truth
     from hero_bayes.simulation.simulate import simulate
 
 _HOME = {
+    "power_scaling": "hero_bayes.inference.power_scaling",
     "posterior_truth": "hero_bayes.inference.truth",
     "load": "hero_bayes.inference.storage",
     "save": "hero_bayes.inference.storage",
+    "Diagnosis": "hero_bayes.inference.diagnose",
     "adjust": "hero_bayes.adjustment.adjust",
+    "diagnose": "hero_bayes.inference.diagnose",
+    "summary": "hero_bayes.inference.summary",
     "fit": "hero_bayes.inference.fit",
     "DataError": "hero_bayes.errors",
     "Estimate": "hero_bayes.estimators.result",
@@ -46,6 +53,7 @@ _ROOMS = frozenset({"datasets"})
 
 __all__ = [
     "DataError",
+    "Diagnosis",
     "Estimate",
     "Labels",
     "Refusal",
@@ -55,12 +63,15 @@ __all__ = [
     "check",
     "compare_methods",
     "datasets",
+    "diagnose",
     "estimate",
     "fit",
     "load",
     "posterior_truth",
+    "power_scaling",
     "save",
     "simulate",
+    "summary",
 ]
 
 

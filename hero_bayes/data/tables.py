@@ -2,6 +2,7 @@
 
 import os
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -158,11 +159,21 @@ def read_csv(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
+            header = pd.read_csv(source, dtype=str, header=None, nrows=1, keep_default_na=False)
             frame = pd.read_csv(source, dtype=str, keep_default_na=False, index_col=False)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{source} is not a readable CSV table: {error}") from error
+        raise DataError(
+            f"{source} is not a readable CSV table: {error}. Every line must have as many fields "
+            "as the header; quote fields that hold commas"
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{source} cannot be read, it may be damaged: {error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{source} is not UTF-8 text: {error}") from error
+    names_given = header.iloc[0]
+    if names_given.duplicated().any():
+        twice = sorted(set(names_given[names_given.duplicated()]))
+        raise DataError(f"{source} names a column twice: {', '.join(twice)}; rename or remove one")
     for column in frame.columns:
         words = [""] if column in as_text else MISSING_WORDS
         frame[column] = frame[column].mask(frame[column].isin(words))

@@ -88,9 +88,9 @@ def validate_item_columns(
         frame["gold_prob"] = _number_or_inf(table.column("gold_prob"))
         rules["gold_prob"] = lambda column: column.isna() | ((column > 0) & (column <= 1))
     named = {f"covariate {name}": name for name in covariates if name in table.frame.columns}
-    for key, name in named.items():
-        frame[key] = _number_or_inf(table.column(name))
-        rules[key] = lambda column: ~np.isinf(column)
+    numbers_by_key = {key: _number_or_inf(table.column(name)) for key, name in named.items()}
+    frame = pd.concat([frame, pd.DataFrame(numbers_by_key, index=frame.index)], axis=1)
+    rules |= dict.fromkeys(named, lambda column: ~np.isinf(column))
     failed = _failing_rows(frame, rules)
     problems = []
     for key, rows in failed.items():

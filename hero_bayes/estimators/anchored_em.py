@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from hero_bayes.data.panel import Panel, align
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import em_kernels, kernels
 from hero_bayes.estimators.information import labeler_covariance
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -77,7 +81,7 @@ class Anchored:
     converged: bool
 
     @cached_property
-    def covariance(self) -> tuple[FloatArray, tuple[str, ...]]:
+    def covariance(self) -> tuple["FloatArray | LinearOperator", tuple[str, ...]]:
         """Covariance of (sensitivity, specificity) and remarks on how it was had."""
         return labeler_covariance(
             self.data, self.sensitivity, self.specificity, self.history_prevalence

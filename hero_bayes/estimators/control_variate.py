@@ -41,11 +41,11 @@ class Standardised:
 
 def standardise(x: FloatArray, weight: FloatArray) -> Standardised:
     """Centre and scale columns under weights that sum to one; constant columns become zero."""
+    magnitude = np.maximum(np.abs(x).max(axis=0, initial=0.0), 1e-300)
     centre = weight @ x
     centred = x - centre
-    scale = np.sqrt(weight @ centred**2)
-    magnitude = np.abs(x).max(axis=0, initial=0.0)
-    constant = scale <= 1e-12 * np.maximum(magnitude, 1e-300)
+    scale = np.sqrt(weight @ (centred / magnitude) ** 2) * magnitude
+    constant = scale <= 1e-12 * magnitude
     z = np.divide(centred, scale, out=np.zeros_like(centred), where=~constant)
     left, singular, right = np.linalg.svd(np.sqrt(weight)[:, None] * z, full_matrices=False)
     return Standardised(z, weight, centre, np.where(constant, np.inf, scale), left, singular, right)
@@ -131,10 +131,14 @@ def control_variate(
         cross = design.z @ (kernel @ (design.right @ target))
         shift -= float(design.weight @ (design.weight * outer_residual * (own - cross)))
         fitted = centred - outer_residual
+        spent = 0.0
     else:
         fitted = design.z @ gamma
+        spent = float(np.sum(design.singular**2 * design.filter(penalty)))
     residual = centred - factor * fitted
     variance = float(design.weight @ (residual - design.weight @ residual) ** 2)
+    n = score.size
+    variance *= n / max(n - spent, 1.0)
     return ControlVariate(
         gamma=gamma / design.scale,
         shift=factor * shift,

@@ -120,7 +120,9 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
     )
     covariance, remarks = parameter_covariance(data, sensitivity, specificity, prevalence)
     position = 2 * current.n_labelers + group_position
-    variance = float(covariance[position, position])
+    unit = np.zeros(covariance.shape[0])
+    unit[position] = 1.0
+    variance = float(unit @ (covariance @ unit))
     evidence = group_evidence(current, item_idx, sensitivity, specificity)
     floor = 2.0 * kernels.FLOOR
     raw = float(prevalence[group_position])

@@ -63,6 +63,11 @@ def hero2(
     first, evidence, derivative_evidence = hero1_solution(anchored, group, item_idx)
     x = design.current[item_idx]
     n, n_history = x.shape[0], design.history.shape[0]
+    if ridge == 0 and len(design.names) >= n - 1:
+        raise Refusal(
+            f"{len(design.names)} covariates on {n} items fit any scores exactly at ridge=0; use "
+            'ridge="cv", or fewer covariates'
+        )
     psi = np.asarray(kernels.psi_array(evidence.log_ratio, interior(first.value, n)))
     factor = shrink_factor(shrink, n_history, n)
     adjustment = control_variate(

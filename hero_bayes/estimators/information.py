@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from hero_bayes.estimators import em_kernels, kernels
 
 if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
     from hero_bayes.estimators.anchored_em import AnchorData
 
 FloatArray = NDArray[np.float64]
@@ -15,6 +17,8 @@ FloatArray = NDArray[np.float64]
 #: Information (1 / variance) of a uniform distribution on [0, 1]. Directions in which the data know
 #: less than that get its variance: a probability is never less certain than "anything goes".
 UNIFORM_INFORMATION = 12.0
+#: Above this many parameters the covariance is an operator, never a matrix.
+DENSE_LIMIT = 600
 #: A rate with fewer expected errors (or hits) than this counts as lying on the boundary.
 BOUNDARY_COUNT = 0.5
 #: Derivatives are never taken closer to 0 or 1 than this.
@@ -64,7 +68,7 @@ def interior_parameters(
 
 def parameter_covariance(
     data: "AnchorData", sensitivity: FloatArray, specificity: FloatArray, prevalence: FloatArray
-) -> tuple[FloatArray, tuple[str, ...]]:
+) -> tuple["FloatArray | LinearOperator", tuple[str, ...]]:
     """Sandwich covariance H^-1 M H^-1 of (sensitivity, specificity, prevalence of each group).
 
     H is the observed information, M the sum of outer products of the items' scores. Directions with
@@ -73,12 +77,26 @@ def parameter_covariance(
     Returns
     -------
     covariance : array (2 * labeler + group, 2 * labeler + group)
+        Above :data:`DENSE_LIMIT` parameters a linear operator, which is only ever multiplied.
     remarks : tuple of str
         Rates on the boundary, directions that the data do not identify.
     """
     sensitivity, specificity, prevalence, truth, moved = interior_parameters(
         data, sensitivity, specificity, prevalence
     )
+    remarks = []
+    if moved:
+        remarks.append(
+            f"{moved} labeler rates lie at 0 or 1; their uncertainty is that of "
+            "(hits + 1) / (n + 2)"
+        )
+    if 2 * sensitivity.size + prevalence.size > DENSE_LIMIT:
+        from hero_bayes.estimators.wide_information import wide_covariance
+
+        operator = wide_covariance(
+            data, truth, sensitivity, specificity, prevalence, UNIFORM_INFORMATION
+        )
+        return operator, tuple(remarks)
     complete, missing, outer = kernels.information_matrices(
         data.item_ptr, data.code, data.group_idx, truth, sensitivity, specificity, prevalence
     )
@@ -89,12 +107,6 @@ def parameter_covariance(
     meat[:, weak] = 0.0
     bread = 1.0 / np.maximum(eigenvalue, UNIFORM_INFORMATION)
     inner = bread[:, None] * meat * bread + np.diag(np.where(weak, 1.0 / UNIFORM_INFORMATION, 0.0))
-    remarks = []
-    if moved:
-        remarks.append(
-            f"{moved} labeler rates lie at 0 or 1; their uncertainty is that of "
-            "(hits + 1) / (n + 2)"
-        )
     if weak.any():
         remarks.append(
             f"{int(weak.sum())} directions of the labeler parameters are not identified by the "
@@ -105,8 +117,23 @@ def parameter_covariance(
 
 def labeler_covariance(
     data: "AnchorData", sensitivity: FloatArray, specificity: FloatArray, prevalence: FloatArray
-) -> tuple[FloatArray, tuple[str, ...]]:
+) -> tuple["FloatArray | LinearOperator", tuple[str, ...]]:
     """The (sensitivity, specificity) block of :func:`parameter_covariance`."""
     covariance, remarks = parameter_covariance(data, sensitivity, specificity, prevalence)
     size = 2 * sensitivity.size
-    return covariance[:size, :size], remarks
+    if isinstance(covariance, np.ndarray):
+        return covariance[:size, :size], remarks
+    return block(covariance, size), remarks
+
+
+def block(operator: "LinearOperator", size: int) -> "LinearOperator":
+    """The leading block of an operator, as an operator."""
+    from scipy.sparse.linalg import LinearOperator
+
+    rest = np.zeros(operator.shape[0] - size)
+
+    def multiply(vector: FloatArray) -> FloatArray:
+        whole = operator.matvec(np.concatenate([np.ravel(vector), rest]))
+        return np.asarray(whole)[:size]
+
+    return LinearOperator((size, size), matvec=multiply, dtype=np.float64)

@@ -5,6 +5,7 @@ HERO-2).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import label_codes
 from hero_bayes.estimators.score import Boundary, Profile, clamp_gold, interior, solve
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -94,7 +98,7 @@ class ScoreSolution:
 def score_solution(
     evidence: GroupEvidence,
     derivative_evidence: GroupEvidence,
-    covariance: FloatArray,
+    covariance: "FloatArray | LinearOperator",
     *,
     shift: float = 0.0,
     residual_variance: float | None = None,
@@ -119,7 +123,7 @@ def score_solution(
     sampling = max((spread if at == value else curvature) - removed, 0.0)
     gradient = derivative_evidence.slope(at)
     variances = (
-        np.array([sampling / n, float(gradient @ covariance @ gradient), covariate_variance])
+        np.array([sampling / n, float(gradient @ (covariance @ gradient)), covariate_variance])
         / curvature**2
     )
     claimed = 1.0 / (n * curvature)

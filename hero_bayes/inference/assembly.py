@@ -11,7 +11,9 @@ import xarray as xr
 
 from hero_bayes._version import __version__
 from hero_bayes.data.labels import Labels
+from hero_bayes.inference.criticism import criticism_groups
 from hero_bayes.inference.current import CurrentRound
+from hero_bayes.inference.gate_counts import information_counts
 from hero_bayes.inference.program import Program
 
 #: Beginnings of the attributes of an inference mode that a fit keeps.
@@ -111,9 +113,15 @@ def left_out(model: pm.Model, current: Labels) -> tuple[list[str], int]:
 
 
 def assemble(
-    result: Draws, program: Program, history: Labels, current: Labels, provenance: Provenance
+    result: Draws,
+    program: Program,
+    history: Labels,
+    current: Labels,
+    provenance: Provenance,
+    *,
+    criticism: bool = False,
 ) -> xr.DataTree:
-    """Posterior, evidence and sampler statistics in one tree."""
+    """Posterior, evidence, sampler statistics and, for ArviZ's model criticism, what it reads."""
     groups: dict[str, xr.Dataset] = {
         "posterior": posterior_dataset(result, current),
         "evidence": evidence_dataset(result.now, current),
@@ -123,6 +131,13 @@ def assemble(
         groups["sample_stats"] = result.sample_stats.drop_vars(
             "divergence_message", errors="ignore"
         )
+    if "labeler" in program.full.coords:
+        known = list(program.full.coords["labeler"])
+        counts = information_counts(history, current, known, cut=program.cut)
+        groups["constant_data"] = groups["constant_data"].merge(counts)
+    if criticism:
+        rng = np.random.default_rng([provenance.random_seed, 3])
+        groups |= criticism_groups(program, result.learned, history, current, rng)
     tree = xr.DataTree.from_dict(groups)
     labelers, n_labels = left_out(program.full, current)
     library = {

@@ -128,7 +128,7 @@ def fit(
     settings = Settings(draws, tune, chains, cores, progressbar)
     result = run(program, history, current, mode, random_seed, settings)
     provenance = Provenance(name, mode, posterior, random_seed, dict(priors or {}))
-    return assemble(result, program, history, current, provenance)
+    return assemble(result, program, history, current, provenance, criticism=mode != "map")
 
 
 def refit(
@@ -195,7 +195,11 @@ def run(
     sampler_seed, current_seed = np.random.SeedSequence(random_seed).spawn(2)
     if mode == "map":
         return _at_mode(program, current, gold_start(history, current))
-    start = program.find_start(anchored_start(history, current))
+    rates = dict(anchored_start(history, current))
+    if program.cut:
+        # Stage 1 knows nothing of the current labels, its starting point included.
+        rates["prevalence"] = rates["prevalence"] * 0.0 + 0.5
+    start = program.find_start(rates)
     if mode == "laplace":
         learned = _by_laplace(program, start, np.random.default_rng(sampler_seed), settings)
     else:

@@ -1,0 +1,225 @@
+"""What ArviZ needs beside the posterior: log-likelihood, log-prior, labels seen and predicted."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pymc as pm
+import pytensor
+import xarray as xr
+from numpy.typing import NDArray
+from pymc.model.transform.conditioning import remove_value_transforms
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.inference.graph import QUICK, evidence_function
+from hero_bayes.inference.program import Program
+
+FloatArray = NDArray[np.float64]
+
+#: Entries (draws x items) above which the pointwise log-likelihood is left out of a fit.
+LOG_LIKELIHOOD_LIMIT = 20_000_000
+#: Draws for which labels are predicted, over all chains.
+PREDICTED_DRAWS = 100
+#: Predicted labels (draws x labels) above which they are left out.
+PREDICTED_LIMIT = 20_000_000
+#: What the groups of a fit speak of.
+STAGE = {
+    "cut": "stage 1: history, and current items with gold",
+    "joint": "both rounds",
+}
+
+
+def pointwise(
+    model: pm.Model, draws: xr.Dataset, cut: bool
+) -> tuple[xr.Dataset, xr.Dataset] | None:
+    """Log-likelihood of every item and log-prior of every variable, for each draw.
+
+    Parameters
+    ----------
+    model : pm.Model
+        The model that was sampled. Its potentials over ``history_item`` and ``item`` are the items'
+        log-likelihoods.
+    draws : Dataset
+        Its draws (chain, draw, ...).
+    cut : bool
+        Whether the groups speak of stage 1 alone; the prior of the current prevalence, which stage
+        1 does not inform, is then left out.
+
+    Returns
+    -------
+    tuple of Dataset, or None
+        ``labels`` (chain, draw, labeled_item), and one variable (chain, draw) a free variable. None
+        where the model has no such potentials, or the table would be too large.
+    """
+    rounds = [
+        (p, role)
+        for p in model.potentials
+        for role in ("history_item", "item")
+        if tuple(model.named_vars_to_dims.get(p.name, ())) == (role,)
+    ]
+    size = sum(len(model.coords[role]) for _, role in rounds)
+    n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
+    if not rounds or size * n_chains * n_draws > LOG_LIKELIHOOD_LIMIT:
+        return None
+    plain = remove_value_transforms(model)
+    own = {"prevalence", "intercept"} if cut else set()
+    names = [rv.name for rv in plain.free_RVs if rv.name not in own]
+    inputs = [plain.rvs_to_values[rv] for rv in plain.free_RVs]
+    potentials = [plain[p.name] for p, _ in rounds]
+    terms = plain.replace_rvs_by_values(potentials)
+    priors = plain.logp(vars=[plain[n] for n in names], jacobian=False, sum=False)
+    function = pytensor.function(
+        inputs,
+        [pytensor.tensor.concatenate(terms), *(p.sum() for p in priors)],
+        mode=QUICK,
+        on_unused_input="ignore",
+    )
+    stored = [draws[rv.name].to_numpy() for rv in plain.free_RVs]
+    likelihood = np.empty((n_chains, n_draws, size))
+    prior = np.empty((n_chains, n_draws, len(names)))
+    for chain in range(n_chains):
+        for draw in range(n_draws):
+            values = function(*(v[chain, draw] for v in stored))
+            likelihood[chain, draw] = values[0]
+            prior[chain, draw] = values[1:]
+    items = [f"{role.removesuffix('item')}{i}" for _, role in rounds for i in model.coords[role]]
+    coords = {"chain": draws["chain"], "draw": draws["draw"]}
+    stage = {"speaks_of": STAGE["cut" if cut else "joint"]}
+    return (
+        xr.Dataset(
+            {"labels": (("chain", "draw", "labeled_item"), likelihood)},
+            coords={**coords, "labeled_item": items},
+            attrs=stage,
+        ),
+        xr.Dataset(
+            {name: (("chain", "draw"), prior[..., k]) for k, name in enumerate(names)},
+            coords=coords,
+            attrs=stage,
+        ),
+    )
+
+
+def predicted_labels(
+    learning: pm.Model,
+    tables: tuple[Labels, Labels],
+    draws: xr.Dataset,
+    cut: bool,
+    rng: np.random.Generator,
+) -> tuple[xr.Dataset, xr.Dataset] | None:
+    """Labels that the fitted labelers would give to the same items, beside those they gave.
+
+    Truth is drawn anew from its prior (gold stays), then every label from its labeler's rates: a
+    replication of the tables, whose numbers of positive labels an item show whether labelers err
+    independently.
+
+    Returns
+    -------
+    tuple of Dataset, or None
+        ``posterior_predictive`` and ``observed_data``, each with ``label`` (verdict) and
+        ``positive_labels`` (labeled_item). None where the model has no sensitivity and specificity
+        by labeler.
+    """
+    needed = {"sensitivity", "specificity"}
+    history, current = tables
+    rounds = [(history, "history")]
+    now = current.take_items(current.has_gold) if cut else current
+    rounds.append((now, "current"))
+    n_verdicts = sum(labels.n_labels for labels, _ in rounds)
+    if not needed <= set(draws.data_vars) or PREDICTED_DRAWS * n_verdicts > PREDICTED_LIMIT:
+        return None
+    n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
+    per_chain = min(n_draws, max(1, PREDICTED_DRAWS // n_chains))
+    kept = np.linspace(0, n_draws - 1, per_chain).round().astype(np.int64)
+    thin = draws.isel(draw=kept)
+    values = {str(name): thin[name].to_numpy() for name in thin.data_vars}
+    evidence = evidence_function(learning)
+    label = np.empty((n_chains, per_chain, n_verdicts), dtype=np.int8)
+    for chain in range(n_chains):
+        for draw in range(per_chain):
+            one = {name: v[chain, draw] for name, v in values.items()}
+            one |= evidence(one)
+            parts = [replicate(labels, role, one, rng) for labels, role in rounds]
+            label[chain, draw] = np.concatenate(parts)
+    return _label_groups(rounds, label, thin, cut)
+
+
+def replicate(
+    labels: Labels, role: str, draw: Mapping[str, FloatArray], rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """New labels of one round at one draw of the parameters."""
+    prefix = "history_" if role == "history" else ""
+    rates = "current_" if role == "current" and "current_sensitivity" in draw else ""
+    if f"{prefix}intercept" in draw:
+        logit = draw[f"{prefix}intercept"][labels.group_idx] + draw[f"{prefix}covariate_log_odds"]
+        chance = 1.0 / (1.0 + np.exp(-logit))
+    else:
+        chance = draw[f"{prefix}prevalence"][labels.group_idx]
+    truth = np.where(labels.has_gold, labels.gold, rng.random(labels.n_items) < chance)
+    truth = np.repeat(truth, labels.labels_per_item)
+    positive = np.where(
+        truth == 1.0,
+        draw[f"{rates}sensitivity"][labels.labeler_idx],
+        1.0 - draw[f"{rates}specificity"][labels.labeler_idx],
+    )
+    return (rng.random(labels.n_labels) < positive).astype(np.int8)
+
+
+def sums_between(values: NDArray[np.int8], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sums along the last axis between consecutive ends."""
+    start = np.zeros((*values.shape[:-1], 1), dtype=np.int64)
+    total = np.concatenate([start, np.cumsum(values, axis=-1, dtype=np.int64)], axis=-1)
+    return np.diff(total[..., ends], axis=-1)
+
+
+def _label_groups(
+    rounds: list[tuple[Labels, str]], label: NDArray[np.int8], thin: xr.Dataset, cut: bool
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """Predicted and observed labels, with their sums by item, as two groups."""
+    items = np.concatenate(
+        [[f"{'history_' if r == 'history' else ''}{i}" for i in la.items] for la, r in rounds]
+    ).astype(str)
+    per_item = np.concatenate([labels.labels_per_item for labels, _ in rounds])
+    observed = np.concatenate([labels.label for labels, _ in rounds])
+    ends = np.concatenate([[0], np.cumsum(per_item)])
+    stage = {"speaks_of": STAGE["cut" if cut else "joint"]}
+    coords = {"labeled_item": items, "verdict": np.arange(observed.size)}
+    predicted = xr.Dataset(
+        {
+            "label": (("chain", "draw", "verdict"), label),
+            "positive_labels": (("chain", "draw", "labeled_item"), sums_between(label, ends)),
+        },
+        coords={**coords, "chain": thin["chain"], "draw": thin["draw"]},
+        attrs=stage,
+    )
+    given = xr.Dataset(
+        {
+            "label": ("verdict", observed),
+            "positive_labels": ("labeled_item", sums_between(observed, ends)),
+        },
+        coords=coords,
+        attrs=stage,
+    )
+    return predicted, given
+
+
+def criticism_groups(
+    program: Program,
+    learned: xr.Dataset,
+    history: Labels,
+    current: Labels,
+    rng: np.random.Generator,
+) -> dict[str, xr.Dataset]:
+    """The groups ``log_likelihood``, ``log_prior``, ``posterior_predictive``, ``observed_data``.
+
+    Each is left out where the model or the size of the tables does not allow it.
+    """
+    groups = {}
+    found = pointwise(program.learning, learned, program.cut)
+    if found is not None:
+        groups["log_likelihood"], groups["log_prior"] = found
+    if "labeler" in program.learning.coords:
+        labelers = [str(name) for name in program.learning.coords["labeler"]]
+        rounds = history.with_labelers(labelers), current.with_labelers(labelers)
+        predicted = predicted_labels(program.learning, rounds, learned, program.cut, rng)
+        if predicted is not None:
+            groups["posterior_predictive"], groups["observed_data"] = predicted
+    return groups

@@ -1,0 +1,62 @@
+"""How much prior and likelihood each move a fit: power scaling, where it means something."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import xarray as xr
+
+from hero_bayes.errors import Refusal
+
+#: Variables that the second stage of a cut draws; stage 1's groups say nothing of them.
+SECOND_STAGE = ("prevalence", "item_rate", "intercept")
+
+
+def power_scaling(fit: xr.DataTree, var_names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Sensitivity of the posterior to power-scaled prior and likelihood, by ArviZ.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        A fit by NUTS or Laplace.
+    var_names : sequence of str, optional
+        Default: every variable that the fit's ``log_likelihood`` and ``log_prior`` speak of.
+
+    Returns
+    -------
+    DataFrame
+        ``prior`` and ``likelihood`` sensitivities and ArviZ's diagnosis; above 0.05 the posterior
+        moves.
+
+    Raises
+    ------
+    Refusal
+        For the current prevalence and item rate of a cut fit: its log-likelihood and log-prior
+        describe stage 1, which does not hold the current labels. Fit with ``posterior="joint"`` to
+        ask.
+
+    References
+    ----------
+    .. [1] Kallioinen, N. et al. (2024). Detecting and diagnosing prior and likelihood sensitivity
+    with
+       power-scaling. Statistics and Computing 34, 57. doi:10.1007/s11222-023-10366-5
+    """
+    import arviz as az
+
+    missing = [g for g in ("log_likelihood", "log_prior") if g not in fit.children]
+    if missing:
+        raise Refusal(
+            f"the fit has no {' and no '.join(missing)} group (mode 'map', or tables too large); "
+            "fit with mode='nuts'"
+        )
+    cut = fit.attrs.get("posterior") == "cut"
+    names = list(var_names or fit["posterior"].data_vars)
+    second = [name for name in names if name in SECOND_STAGE]
+    if cut and var_names is None:
+        names = [name for name in names if name not in SECOND_STAGE]
+    elif cut and second:
+        raise Refusal(
+            f"power scaling of {', '.join(second)} in a cut fit: its log-likelihood and log-prior "
+            'describe stage 1, not the current labels; fit with posterior="joint"'
+        )
+    table: pd.DataFrame = az.psense_summary(fit, var_names=names)
+    return table
