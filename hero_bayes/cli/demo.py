@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hero_bayes.cli.shared_errors import SharedErrors
     from hero_bayes.data.datasets import DemoRounds
+    from hero_bayes.inference.diagnose import Diagnosis
 
 __all__ = ["PROB", "Story", "demo", "full_posterior"]
 
@@ -37,12 +38,15 @@ class Story:
         ``r_hat`` and ``variance_removed_percent``.
     shared : SharedErrors
         How much the raters' errors go together.
+    diagnosis : Diagnosis, optional
+        The gate's verdict on the posterior.
     """
 
     rounds: "DemoRounds"
     methods: list[Row]
     posterior: list[Row]
     shared: "SharedErrors"
+    diagnosis: "Diagnosis | None" = None
 
 
 def demo(
@@ -62,6 +66,7 @@ def demo(
     from hero_bayes.cli.shared_errors import shared_errors
     from hero_bayes.data.datasets import demo_rounds
     from hero_bayes.estimators.estimate import compare_methods
+    from hero_bayes.inference.diagnose import diagnose
 
     rounds = demo_rounds()
     history, current = rounds.history, rounds.current
@@ -74,7 +79,8 @@ def demo(
         demo_report.announce_sampling(report)
     with interrupts_kept():
         fitted = full_posterior(rounds, seed)
-    story = Story(rounds, methods, posterior_rows(fitted, rounds), shared_errors(history))
+    rows = posterior_rows(fitted, rounds)
+    story = Story(rounds, methods, rows, shared_errors(history), diagnose(fitted))
     saved = None
     if posterior is not None:
         from hero_bayes.inference.storage import save

@@ -27,7 +27,6 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 NAME = "dices350"
-R_HAT_LIMIT = 1.01
 WHAT = {
     "majority_vote": "counts votes",
     "dawid_skene": "guesses the raters' quality from their agreement",
@@ -107,9 +106,13 @@ def write_posterior(report: Report, story: Story) -> None:
             f"\nThe covariates remove {share:.1f} % of the variance: the adjusted interval is "
             f"{effect} than without them."
         )
-    bad = [row for row in rows if row["r_hat"] is not None and row["r_hat"] >= R_HAT_LIMIT]
-    if bad:
-        report.text("R-hat should be below 1.01: do not use these draws, run another seed.")
+    if story.diagnosis is not None:
+        report.gap()
+        report.text(f"{story.diagnosis.headline}.")
+        for reason in story.diagnosis.reasons:
+            report.bullet(f"do not use this posterior: {reason}.")
+        for note in story.diagnosis.notes:
+            report.bullet(f"{note}.")
 
 
 def write_ending(report: Report, story: Story, saved: Path | None) -> None:
@@ -139,12 +142,21 @@ def write_json(story: Story, seed: int, saved: Path | None) -> None:
             },
             "estimates": [_with_truth(row, rounds.truth) for row in story.methods],
             "posterior": [_with_truth(row, rounds.truth) for row in story.posterior],
+            "gate": _gate(story),
             "shared_errors": vars(story.shared),
             "posterior_file": None if saved is None else str(saved),
             "assumption": assumption(story),
             "finding": finding(story),
         }
     )
+
+
+def _gate(story: Story) -> dict[str, Any] | None:
+    """The verdict for machines."""
+    if story.diagnosis is None:
+        return None
+    told = story.diagnosis
+    return {"passed": told.passed, "reasons": list(told.reasons), "notes": list(told.notes)}
 
 
 def assumption(story: Story) -> str:

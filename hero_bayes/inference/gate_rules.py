@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,6 +12,8 @@ FloatArray = NDArray[np.float64]
 
 R_HAT = 1.01
 ESS = 400.0
+#: Quantiles whose effective sample size is the tail ESS.
+TAILS = (0.05, 0.95)
 BFMI = 0.3
 K_HAT = 0.7
 IMPORTANCE_DRAWS = 200.0
@@ -94,7 +97,7 @@ def _element_names(values: xr.DataArray) -> list[str]:
     return names
 
 
-def _by_element(function: str, flat: FloatArray, **options: str) -> FloatArray:
+def _by_element(function: str, flat: FloatArray, **options: Any) -> FloatArray:
     """One of ArviZ's diagnostics for every element."""
     import arviz
 
@@ -125,7 +128,8 @@ def _r_hat(name: str, flat: FloatArray, labels: list[str]) -> Check:
 def _sizes(name: str, flat: FloatArray, labels: list[str]) -> list[Check]:
     checks = []
     for kind in ("bulk", "tail"):
-        values = _by_element("ess", flat, method=kind)
+        options = {"prob": TAILS} if kind == "tail" else {}
+        values = _by_element("ess", flat, method=kind, **options)
         k = _worst(values, largest=False)
         title = f"{kind} ESS of {name}"
         value, passed = float(values[k]), bool(values[k] >= ESS)
@@ -307,7 +311,7 @@ def labeler_checks(fit: xr.DataTree) -> list[Check]:
             flipped,
             "flipped labelers",
             FLIPPED_SHARE,
-            "probably err more often than not (sensitivity + specificity < 1)",
+            "probably erring more often than not (sensitivity + specificity < 1)",
             "check whether their labels are coded the other way round, or leave them out",
         ),
         _named(
@@ -315,7 +319,7 @@ def labeler_checks(fit: xr.DataTree) -> list[Check]:
             near,
             "labelers near chance",
             CHANCE_SHARE,
-            f"probably tell next to nothing (|sensitivity + specificity - 1| < {INFORMATIVE:g})",
+            f"probably telling next to nothing (|sensitivity + specificity - 1| < {INFORMATIVE:g})",
             "let better labelers judge the current round",
         ),
     ]
@@ -335,7 +339,7 @@ def _named(
     if names:
         many = "labeler" if len(names) == 1 else "labelers"
         told = (
-            f"{len(names)} {many} ({listed(names)}) {fault} and gave {100 * share:.1f} % of the "
+            f"{len(names)} {many} ({listed(names)}), {fault}, gave {100 * share:.1f} % of the "
             f"current labels (limit {100 * limit:g} %): {remedy}"
         )
     return Check(f"share of {title}", share, f"< {limit:g}", share < limit, told)

@@ -29,6 +29,8 @@ def test_story_fits_the_terminal(cli, quick):
     assert lines[-1].startswith("FINDING: Majority vote says ")
     assert max(len(line) for line in lines[:-1]) <= 100
     assert "…" not in done.out
+    assert "gate (map): FAILED" in done.out
+    assert "never enough for a decision" in " ".join(done.out.split())
     for word in ("HERO-2", "posterior, adjusted", "R-hat", "THE ASSUMPTION THAT HURTS", "CC BY"):
         assert word in done.out
 
@@ -48,6 +50,8 @@ def test_json_holds_the_numbers(cli, quick, rounds, at_mode):
     assert rates["posterior", "item_rate"] == pytest.approx(mode["item_rate"].item())
     assert rates["posterior", "prevalence"] == pytest.approx(mode["prevalence"].item())
     assert ("posterior_adjusted", "prevalence") in rates
+    assert told["gate"]["passed"] is False
+    assert "never enough" in told["gate"]["reasons"][0]
 
 
 def test_posterior_file(cli, quick, tmp_path):
