@@ -184,6 +184,7 @@ def test_text_covariates():
     assert (run_study(study).table["repetitions"] == 4).all()
 
 
+@pytest.mark.slow
 def test_fits_by_name():
     study = small_study(
         methods=["hero1", "fit:hero:map"],
