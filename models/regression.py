@@ -77,4 +77,4 @@ def _register_rates(
 
 def log_expit_pair(logit: TensorVariable) -> TensorVariable:
     """Log P(truth 0) and log P(truth 1), (item, 2), from the log odds."""
-    return pt.stack([-pt.softplus(logit), -pt.softplus(-logit)], axis=-1)
+    return pt.stack([-pt.logaddexp(0.0, logit), -pt.logaddexp(0.0, -logit)], axis=-1)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pymc as pm
-import pytensor
+import pytensor.tensor as pt
 import xarray as xr
 from numpy.typing import NDArray
 from pymc.model.transform.conditioning import remove_value_transforms
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.inference.graph import QUICK, evidence_function
+from hero_bayes.inference.graph import batched, evidence_function
 from hero_bayes.inference.program import Program
 
 FloatArray = NDArray[np.float64]
@@ -67,20 +67,10 @@ def pointwise(
     potentials = [plain[p.name] for p, _ in rounds]
     terms = plain.replace_rvs_by_values(potentials)
     priors = plain.logp(vars=[plain[n] for n in names], jacobian=False, sum=False)
-    function = pytensor.function(
-        inputs,
-        [pytensor.tensor.concatenate(terms), *(p.sum() for p in priors)],
-        mode=QUICK,
-        on_unused_input="ignore",
-    )
+    function = batched(inputs, [pt.concatenate(terms), pt.stack([p.sum() for p in priors])])
     stored = [draws[rv.name].to_numpy() for rv in plain.free_RVs]
-    likelihood = np.empty((n_chains, n_draws, size))
-    prior = np.empty((n_chains, n_draws, len(names)))
-    for chain in range(n_chains):
-        for draw in range(n_draws):
-            values = function(*(v[chain, draw] for v in stored))
-            likelihood[chain, draw] = values[0]
-            prior[chain, draw] = values[1:]
+    parts = [function([value[chain] for value in stored]) for chain in range(n_chains)]
+    likelihood, prior = (np.stack([part[k] for part in parts]) for k in range(2))
     items = [f"{role.removesuffix('item')}{i}" for _, role in rounds for i in model.coords[role]]
     coords = {"chain": draws["chain"], "draw": draws["draw"]}
     stage = {"speaks_of": STAGE["cut" if cut else "joint"]}
@@ -134,11 +124,12 @@ def predicted_labels(
     evidence = evidence_function(learning)
     label = np.empty((n_chains, per_chain, n_verdicts), dtype=np.int8)
     for chain in range(n_chains):
+        stacked = {name: value[chain] for name, value in values.items()}
+        stacked |= evidence(stacked)
         for draw in range(per_chain):
-            one = {name: v[chain, draw] for name, v in values.items()}
-            one |= evidence(one)
-            parts = [replicate(labels, role, one, rng) for labels, role in rounds]
-            label[chain, draw] = np.concatenate(parts)
+            now_values = {name: value[draw] for name, value in stacked.items()}
+            replicas = [replicate(labels, role, now_values, rng) for labels, role in rounds]
+            label[chain, draw] = np.concatenate(replicas)
     return _label_groups(rounds, label, thin, cut)
 
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.score import clamp_gold
 from hero_bayes.inference import kernels
-from hero_bayes.inference.outcome import Outcome
+from hero_bayes.inference.graph import SLICE
+from hero_bayes.inference.outcome import Outcome, history_weights
 
 FloatArray = NDArray[np.float64]
-#: From one draw of the free variables to what the second stage needs (see graph.evidence_function).
+#: From draws of the free variables to what the second stage needs (see graph.evidence_function).
 EvidenceFunction = Callable[[Mapping[str, FloatArray]], Mapping[str, FloatArray]]
 
 #: Draws of the evidence kept in a fit, over all chains.
@@ -59,7 +60,7 @@ def current_round(
     draws : Dataset
         Posterior draws (chain, draw, ...) of the model's stored variables.
     evidence : callable
-        From one draw to ``log_ratio`` (item) and what the outcome layer needs.
+        From draws to ``log_ratio`` (draw, item) and what the outcome layer needs.
     current : Labels
         The current round; its gold is clamped.
     outcome : Outcome
@@ -85,8 +86,11 @@ def current_round(
     prior_log_odds = np.empty_like(log_ratio)
     for chain in range(n_chains):
         for draw in range(n_draws):
-            values = {name: stored[name][chain, draw] for name in names}
-            values |= evidence(values)
+            if draw % SLICE == 0:
+                part = slice(draw, draw + SLICE)
+                slices = {name: stored[name][chain, part] for name in names}
+                slices |= evidence(slices)
+            values = {name: value[draw % SLICE] for name, value in slices.items()}
             slot = position.get(draw)
             if slot is not None:
                 log_ratio[chain, slot] = values["log_ratio"]
@@ -122,7 +126,7 @@ def at_mode(
 ) -> CurrentRound:
     """The current round at one value of everything: item rates are mean P(y_i = 1)."""
     rng = np.random.default_rng(0)
-    everything = {**values, **evidence}
+    everything = {**values, **evidence, **history_weights(evidence, rng)}
     shape = (1, 1, current.n_groups)
     item_rate = np.empty(shape)
     prior_log_odds = np.empty(current.n_items)

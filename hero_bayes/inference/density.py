@@ -5,7 +5,12 @@ import pymc as pm
 import pytensor
 from numpy.typing import NDArray
 
-from hero_bayes.inference.graph import QUICK, deterministic_function, stored_variables
+from hero_bayes.inference.graph import (
+    QUICK,
+    batched,
+    deterministic_function,
+    stored_variables,
+)
 from hero_bayes.inference.layout import Layout, join_gradient
 
 FloatArray = NDArray[np.float64]
@@ -22,19 +27,25 @@ class Density:
         inputs = model.value_vars
         self.layout = Layout.of(point, [value.name for value in inputs])
         density = model.logp(jacobian=True)
-        self._value = pytensor.function(inputs, density, mode=QUICK)
+        self._values = batched(inputs, [density])
         self._gradient = pytensor.function(
             inputs, [density, *pytensor.grad(density, inputs)], mode=QUICK
         )
-        self._back = pytensor.function(
-            inputs, model.replace_rvs_by_values(model.free_RVs), mode=QUICK
-        )
+        self._back = batched(inputs, model.replace_rvs_by_values(model.free_RVs))
         self._names = [rv.name for rv in model.free_RVs]
         self._stored = deterministic_function(model, stored_variables(model))
 
-    def value(self, flat: FloatArray) -> float:
-        """Log-density at a flat unconstrained point."""
-        return float(self._value(*self.layout.split(flat).values()))
+    def values(self, flat: FloatArray) -> FloatArray:
+        """Log-density at flat unconstrained points, (draw,) from (draw, parameter)."""
+        return self._values(self._parts(flat))[0]
+
+    def _parts(self, flat: FloatArray) -> list[FloatArray]:
+        """Stacked value variables from stacked flat points."""
+        ends = np.cumsum(self.layout.sizes)[:-1]
+        return [
+            part.reshape(len(flat), *shape)
+            for part, shape in zip(np.split(flat, ends, axis=1), self.layout.shapes, strict=True)
+        ]
 
     def with_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Log-density and gradient at a flat unconstrained point."""
@@ -42,6 +53,6 @@ class Density:
         return float(value), join_gradient(gradient)
 
     def stored(self, flat: FloatArray) -> dict[str, FloatArray]:
-        """Free variables and stored deterministics, on their own scale."""
-        free = self._back(*self.layout.split(flat).values())
+        """Free variables and stored deterministics (draw, ...), on their own scale."""
+        free = self._back(self._parts(flat))
         return self._stored(dict(zip(self._names, free, strict=True)))

@@ -13,7 +13,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
 from hero_bayes.inference.current import at_mode, current_round
-from hero_bayes.inference.graph import deterministic_function, stored_variables
+from hero_bayes.inference.graph import deterministic_function, first, one, stored_variables
 from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
 from hero_bayes.inference.outcome import outcome_of
@@ -246,15 +246,12 @@ def _by_laplace(
     density = program.density
     flat = unconstrained_point(program.learning, start)
     approximation = laplace(density, flat, settings.chains * settings.draws, rng)
-    columns = [density.stored(row) for row in approximation.flat]
+    stored = density.stored(approximation.flat)
     shape = (settings.chains, settings.draws)
     dims = program.learning.named_vars_to_dims
     variables = {
-        name: (
-            ("chain", "draw", *dims.get(name, ())),
-            np.reshape([column[name] for column in columns], (*shape, *np.shape(columns[0][name]))),
-        )
-        for name in columns[0]
+        name: (("chain", "draw", *dims.get(name, ())), value.reshape(*shape, *value.shape[1:]))
+        for name, value in stored.items()
     }
     attributes = {
         "inference_library": "scipy",
@@ -282,7 +279,7 @@ def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
         others = {k: v for k, v in found.values.items() if k != own}
         found = find_mode(program.full, {own: begin[own]}, fixed=others)
     full = program.full
-    values = deterministic_function(full, stored_variables(full))(found.values)
+    values = first(deterministic_function(full, stored_variables(full))(one(found.values)))
     draws = named_dataset(
         {
             name: (("chain", "draw", *full.named_vars_to_dims.get(name, ())), value[None, None])
@@ -290,7 +287,8 @@ def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
         },
         full,
     )
-    now = at_mode(values, program.evidence(found.values), current, outcome_of(full, cut=False))
+    evidence = first(program.evidence(one(found.values)))
+    now = at_mode(values, evidence, current, outcome_of(full, cut=False))
     attributes = {
         "inference_library": "scipy",
         "largest_gradient": found.largest_gradient,

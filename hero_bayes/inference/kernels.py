@@ -14,6 +14,11 @@ GRID_SIZE = 161
 #: A first scan for the mode of an intercept, in scales of its prior around its location.
 SCAN_SIZE = 61
 SCAN_REACH = 25.0
+#: The scan reaches beyond every item's offset by so many scales.
+SCAN_MARGIN = 15.0
+#: Golden-section steps from the scan to the mode: 0.8 shrinks to 1e-6.
+GOLDEN = 0.6180339887498949
+GOLDEN_STEPS = 28
 #: Factors multiplied before one logarithm is taken; each is at least the smaller of m and 1 - m.
 CHUNK = 8
 
@@ -164,19 +169,35 @@ def draw_intercept(
 ) -> float:
     """One draw of a group's intercept from its one-dimensional posterior, by inverse CDF.
 
-    A coarse scan finds the highest point, a finer grid covers the stretch around it within
-    exp(-25) of the top.
+    A coarse scan and a golden section find the highest point, a grid covers the stretch around it
+    within exp(-25) of the top.
     """
-    best, top = 0.0, -np.inf
+    half = SCAN_REACH * scale
+    for i in range(offset.size):
+        half = max(half, abs(location + offset[i]) + SCAN_MARGIN * scale)
+    spacing = 2.0 * half / (SCAN_SIZE - 1)
+    best, top = location, -np.inf
     for k in range(SCAN_SIZE):
-        at = location + scale * (-SCAN_REACH + 2.0 * SCAN_REACH * k / (SCAN_SIZE - 1))
+        at = location - half + k * spacing
         value = intercept_log_density(log_ratio, offset, location, scale, at)
         if value > top:
             best, top = at, value
+    # Golden section between the neighbours of the highest point: the posterior of many items is
+    # far narrower than the scan.
+    low, high = best - spacing, best + spacing
+    for _ in range(GOLDEN_STEPS):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        at_left = intercept_log_density(log_ratio, offset, location, scale, left)
+        if at_left >= intercept_log_density(log_ratio, offset, location, scale, right):
+            high = right
+        else:
+            low = left
+    best = 0.5 * (low + high)
+    top = intercept_log_density(log_ratio, offset, location, scale, best)
     ends = np.empty(2)
     for side in range(2):
         direction = 2.0 * side - 1.0
-        width = 0.05 * scale
+        width = 0.005 * scale
         far = best + direction * width
         while (
             top - intercept_log_density(log_ratio, offset, location, scale, far) < DEPTH

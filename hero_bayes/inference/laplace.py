@@ -97,7 +97,7 @@ def laplace(
     noise = rng.standard_normal((n_draws, mode.size))
     proposals = mode + (noise * scale) @ vector.T
     log_proposal = -0.5 * (noise**2).sum(axis=1)
-    log_target = np.array([density.value(flat) for flat in proposals])
+    log_target = density.values(proposals)
     log_weight = np.where(np.isfinite(log_target), log_target, -np.inf) - log_proposal
     log_weight -= log_weight.max()
     # psislw takes log-likelihoods of left-out points, whose negatives are the log-weights.

@@ -133,10 +133,21 @@ class RegressionOutcome:
         item_idx: NDArray[np.integer],
         rng: np.random.Generator,
     ) -> GroupDraw:
-        past = values["history_covariate_log_odds"]
-        weight = rng.exponential(size=past.size)
+        past, weight = values["history_covariate_log_odds"], values["history_weight"]
         rate = float(weight @ (1.0 / (1.0 + np.exp(-(intercept + past)))) / weight.sum())
         return GroupDraw(rate, intercept + values["covariate_log_odds"][item_idx], intercept)
+
+
+def history_weights(
+    values: Mapping[str, FloatArray], rng: np.random.Generator
+) -> dict[str, FloatArray]:
+    """Dirichlet weights (unnormalised) of the history items, one set a draw for all groups.
+
+    Shared, so that a difference of groups is not widened by the covariates' law they have in
+    common.
+    """
+    past = values.get("history_covariate_log_odds")
+    return {} if past is None else {"history_weight": rng.exponential(size=past.size)}
 
 
 def outcome_of(model: pm.Model, *, cut: bool) -> Outcome:
