@@ -148,4 +148,6 @@ def _text_features(
             f"with min_df={spec.min_df}: {error}; lower min_df, or leave the text out"
         ) from error
     words = [f"{spec.column}: {word}" for word in vectorizer.get_feature_names_out()]
+    if not len(texts[1]):  # stage 1 of a cut without current gold; scikit-learn refuses
+        return words, past.toarray(), np.empty((0, len(words)))
     return words, past.toarray(), vectorizer.transform(texts[1]).toarray()

@@ -91,6 +91,7 @@ def current_round(
                 slices = {name: stored[name][chain, part] for name in names}
                 slices |= evidence(slices)
             values = {name: value[draw % SLICE] for name, value in slices.items()}
+            values |= history_weights(values, rng)
             slot = position.get(draw)
             if slot is not None:
                 log_ratio[chain, slot] = values["log_ratio"]

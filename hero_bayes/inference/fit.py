@@ -16,7 +16,7 @@ from hero_bayes.inference.current import at_mode, current_round
 from hero_bayes.inference.graph import deterministic_function, first, one, stored_variables
 from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
-from hero_bayes.inference.outcome import outcome_of
+from hero_bayes.inference.outcome import REMEDY, outcome_of
 from hero_bayes.inference.program import Program, load_tables, make_program
 from hero_bayes.inference.resolve import check_arguments, resolve_model
 from hero_bayes.inference.sampling import sample, sample_compiled
@@ -276,6 +276,8 @@ def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
     found = find_mode(program.learning, begin)
     if program.cut:
         own = "prevalence" if "prevalence" in found.values else "intercept"
+        if own not in found.values:
+            raise Refusal(f'posterior="cut" needs a free variable "prevalence" (group); {REMEDY}')
         others = {k: v for k, v in found.values.items() if k != own}
         found = find_mode(program.full, {own: begin[own]}, fixed=others)
     full = program.full
