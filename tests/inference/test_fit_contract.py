@@ -38,7 +38,16 @@ def fit(problem, **options):
 @pytest.mark.parametrize("model", ["hero", "pooled"])
 def test_groups_dims_and_coords(problem, model, posterior):
     tree = fit(problem, model=model, posterior=posterior)
-    assert set(tree.children) == {"posterior", "evidence", "constant_data", "sample_stats"}
+    assert set(tree.children) == {
+        "posterior",
+        "evidence",
+        "constant_data",
+        "sample_stats",
+        "log_likelihood",
+        "log_prior",
+        "posterior_predictive",
+        "observed_data",
+    }
     draws = tree["posterior"]
     for name in ("prevalence", "item_rate"):
         assert draws[name].dims == ("chain", "draw", "group")
