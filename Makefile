@@ -26,7 +26,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH UV_PYTHON
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help install demo test test-slow check lock wheel clean distclean
+.PHONY: help install demo test test-slow calibrate check lock wheel clean distclean
 
 help:  ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 20
@@ -44,6 +44,9 @@ test-slow: $(READY)  ## recovery, calibration and packaging tests, notebooks
 ifneq ($(NOTEBOOKS),)
 	@$(BIN)/pytest --nbmake --nbmake-timeout=300 $(NOTEBOOKS)
 endif
+
+calibrate: $(READY)  ## ranks and coverage of every posterior (about 15 minutes), into benchmarks/results
+	@$(BIN)/python benchmarks/calibrate.py
 
 check: $(READY)  ## lint, format, types, spelling
 	@$(BIN)/ruff check .

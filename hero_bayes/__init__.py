@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_bayes._version import __version__
 
 if TYPE_CHECKING:
+    from hero_bayes import calibration
     from hero_bayes.adjustment.adjust import adjust
     from hero_bayes.data import datasets
     from hero_bayes.data.checks import check
@@ -41,6 +42,7 @@ _HOME = {
     "Labels": "hero_bayes.data.labels",
     "Refusal": "hero_bayes.errors",
     "TextCovariates": "hero_bayes.data.covariates",
+    "calibration": "hero_bayes.calibration",
     "check": "hero_bayes.data.checks",
     "compare_methods": "hero_bayes.estimators.estimate",
     "datasets": "hero_bayes.data.datasets",
@@ -49,7 +51,7 @@ _HOME = {
 }
 
 #: Names that are modules.
-_ROOMS = frozenset({"datasets"})
+_ROOMS = frozenset({"calibration", "datasets"})
 
 __all__ = [
     "DataError",
@@ -60,6 +62,7 @@ __all__ = [
     "TextCovariates",
     "__version__",
     "adjust",
+    "calibration",
     "check",
     "compare_methods",
     "datasets",
@@ -79,11 +82,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'hero_bayes' has no attribute {name!r}")
     home = import_module(_HOME[name])
-    value = (
-        home
-        if _HOME[name].rpartition(".")[2] == name and name == "datasets"
-        else getattr(home, name)
-    )
+    value = home if name in _ROOMS else getattr(home, name)
     globals()[name] = value
     return value
 
