@@ -47,6 +47,26 @@ def log_likelihood(labels, sensitivity, specificity, rates):
     return math.log(total)
 
 
+def item_log_likelihood(labels, item, sensitivity, specificity, rate):
+    """Log p(labels and gold of one item), summed over the truths that agree with its gold."""
+    gold = labels.gold[item]
+    truths = (0, 1) if np.isnan(gold) else (int(gold),)
+    return math.log(
+        sum(
+            (rate if y else 1.0 - rate) * item_chance(labels, item, y, sensitivity, specificity)
+            for y in truths
+        )
+    )
+
+
+def item_log_likelihoods(labels, sensitivity, specificity, rates):
+    """The same for every item, ``rates`` by item."""
+    return [
+        item_log_likelihood(labels, item, sensitivity, specificity, rate)
+        for item, rate in enumerate(rates)
+    ]
+
+
 def likelihood_slope(labels, sensitivity, specificity, rate):
     """d log p(labels) / d rate for a round of one group, by enumeration."""
     value, slope = 0.0, 0.0
