@@ -160,8 +160,8 @@ def estimate(
     Examples
     --------
     >>> import hero_bayes as hb
-    >>> history, current, truth = hb.datasets.demo_rounds()
-    >>> result = hb.estimate(history, current, method="hero1")
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> result = hb.estimate(rounds.history, rounds.current, method="hero1")
     >>> low, high = result.interval(0.95)
     >>> low < result.value < high
     True
@@ -210,8 +210,8 @@ def compare_methods(
     Examples
     --------
     >>> import hero_bayes as hb
-    >>> history, current, truth = hb.datasets.demo_rounds()
-    >>> hb.compare_methods(history, current)["method"].tolist()
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> hb.compare_methods(rounds.history, rounds.current)["method"].tolist()
     ['majority_vote', 'dawid_skene', 'gold_rates', 'hero1', 'hero2']
     """
     for method in methods:

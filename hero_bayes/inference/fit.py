@@ -113,8 +113,8 @@ def fit(
     Examples
     --------
     >>> import hero_bayes as hb
-    >>> history, current, truth = hb.datasets.demo_rounds()
-    >>> fitted = hb.fit(history, current, model="hero", mode="map", random_seed=1)
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> fitted = hb.fit(rounds.history, rounds.current, model="hero", mode="map", random_seed=1)
     >>> sorted(fitted.children)
     ['constant_data', 'evidence', 'posterior']
     """

@@ -36,8 +36,8 @@ def save(fit: xr.DataTree, path: str | os.PathLike[str], overwrite: bool = False
     Examples
     --------
     >>> import hero_bayes as hb, tempfile, pathlib
-    >>> history, current, truth = hb.datasets.demo_rounds()
-    >>> fitted = hb.fit(history, current, mode="map", random_seed=1)
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> fitted = hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = hb.save(fitted, pathlib.Path(folder) / "posterior.nc")
     ...     again = hb.load(path)
