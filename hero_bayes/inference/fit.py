@@ -195,6 +195,7 @@ def run(
     sampler_seed, current_seed = np.random.SeedSequence(random_seed).spawn(2)
     if mode == "map":
         return _at_mode(program, current, gold_start(history, current))
+    outcome = program.outcome  # refuses, where it must, before anything is drawn
     rates = dict(anchored_start(history, current))
     if program.cut:
         # Stage 1 knows nothing of the current labels, its starting point included.
@@ -209,7 +210,7 @@ def run(
         draws,
         program.evidence,
         current,
-        program.outcome,
+        outcome,
         cut=program.cut,
         rng=np.random.default_rng(current_seed),
     )

@@ -15,6 +15,10 @@ FloatArray = NDArray[np.float64]
 K_HAT_LIMIT = 0.7
 #: Relative step of the differences that make the Hessian.
 STEP = 1e-4
+#: Log-weights that differ by less than this are rounding.
+EQUAL_WEIGHTS = 1e-8
+#: Below so many draws the tail of the weights cannot be fitted.
+FEWEST_DRAWS = 25
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,22 @@ def numerical_hessian(density: Density, at: FloatArray) -> FloatArray:
     return (hessian + hessian.T) / 2.0
 
 
+def smoothed_weights(log_weight: FloatArray) -> tuple[FloatArray, float]:
+    """Pareto-smoothed weights that sum to one, and k-hat.
+
+    Equal weights have k-hat 0; too few to judge have k-hat infinity and stay as they are.
+    """
+    smoothed, k_hat = log_weight, np.inf
+    if np.ptp(log_weight) < EQUAL_WEIGHTS:
+        k_hat = 0.0
+    elif log_weight.size >= FEWEST_DRAWS:
+        # psislw takes log-likelihoods of left-out points, whose negatives are the log-weights.
+        floored = np.maximum(log_weight, -700.0)
+        smoothed, k_hat = array_stats.psislw(-floored)  # type: ignore[no-untyped-call]
+    weight = np.exp(smoothed - np.max(smoothed))
+    return weight / weight.sum(), float(k_hat)
+
+
 def laplace(
     density: Density, start: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> LaplaceDraws:
@@ -100,10 +120,7 @@ def laplace(
     log_target = density.values(proposals)
     log_weight = np.where(np.isfinite(log_target), log_target, -np.inf) - log_proposal
     log_weight -= log_weight.max()
-    # psislw takes log-likelihoods of left-out points, whose negatives are the log-weights.
-    smoothed, k_hat = array_stats.psislw(-np.maximum(log_weight, -700.0))  # type: ignore[no-untyped-call]
-    weight = np.exp(smoothed - np.max(smoothed))
-    weight /= weight.sum()
+    weight, k_hat = smoothed_weights(log_weight)
     corrected = bool(k_hat < K_HAT_LIMIT)
     if corrected:
         positions = (np.arange(n_draws) + rng.random(n_draws)) / n_draws
@@ -111,7 +128,7 @@ def laplace(
         proposals = proposals[rng.permutation(chosen)]
     return LaplaceDraws(
         flat=proposals,
-        k_hat=float(k_hat),
+        k_hat=k_hat,
         effective_draws=float(1.0 / np.sum(weight**2)),
         positive_definite=positive_definite,
         corrected=corrected,

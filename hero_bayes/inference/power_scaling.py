@@ -7,6 +7,8 @@ import xarray as xr
 
 from hero_bayes.errors import Refusal
 
+#: A log-prior that varies by less than this over the draws is flat.
+CONSTANT = 1e-8
 #: Variables that the second stage of a cut draws; stage 1's groups say nothing of them.
 SECOND_STAGE = ("prevalence", "item_rate", "intercept")
 
@@ -58,5 +60,19 @@ def power_scaling(fit: xr.DataTree, var_names: Sequence[str] | None = None) -> p
             f"power scaling of {', '.join(second)} in a cut fit: its log-likelihood and log-prior "
             'describe stage 1, not the current labels; fit with posterior="joint"'
         )
+    log_prior = fit["log_prior"].to_dataset().to_array().sum("variable")
+    if float(log_prior.max() - log_prior.min()) < CONSTANT:
+        return _under_flat_priors(az.psense(fit, var_names=names, group="likelihood"))
     table: pd.DataFrame = az.psense_summary(fit, var_names=names)
+    return table
+
+
+def _under_flat_priors(likelihood: xr.Dataset) -> pd.DataFrame:
+    """ArviZ's table where every prior is flat: scaling them does nothing, and ArviZ stops at it."""
+    from arviz_base import dataset_to_dataframe
+
+    both = xr.concat([xr.zeros_like(likelihood), likelihood], dim="component")
+    both = both.assign_coords(component=["prior", "likelihood"])
+    table: pd.DataFrame = dataset_to_dataframe(both, sample_dims=["component"]).T.round(3)
+    table["diagnosis"] = "✓"
     return table
