@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from test_derivatives import item_scores, theta_of
+from scores import item_scores, theta_of
 from toy import from_rows, simulate
 
 from hero_bayes.data.labels import Labels
