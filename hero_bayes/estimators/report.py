@@ -10,6 +10,8 @@ from hero_bayes.errors import Refusal
 from hero_bayes.estimators.prevalence import GroupEvidence, ScoreSolution
 from hero_bayes.estimators.result import Estimate
 
+#: The standard deviation of a rate that is 0 or 1 with equal chance.
+LARGEST_ERROR = 0.5
 #: An item whose log-likelihood ratio is this small tells nothing.
 NO_EVIDENCE = 1e-9
 
@@ -71,9 +73,18 @@ def score_estimate(
     details: Mapping[str, Any],
 ) -> Estimate:
     """Assemble the Estimate of a score-equation method."""
+    error = solution.standard_error
+    if error > LARGEST_ERROR:
+        remarks = (
+            *remarks,
+            f"the linear standard error, {error:.2f}, is more than any rate can have and is given "
+            f"as {LARGEST_ERROR}; the interval follows the likelihood. The labelers are hardly "
+            "identified: add gold",
+        )
+        error = LARGEST_ERROR
     return Estimate(
         value=solution.value,
-        standard_error=solution.standard_error,
+        standard_error=error,
         method=method,
         estimand="prevalence",
         group=group,

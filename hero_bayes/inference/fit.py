@@ -8,11 +8,12 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
+from pytensor.graph.traversal import ancestors
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
-from hero_bayes.inference.current import at_mode, current_round
+from hero_bayes.inference.current import CurrentRound, at_mode, current_round
 from hero_bayes.inference.graph import deterministic_function, first, one, stored_variables
 from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
@@ -214,7 +215,38 @@ def run(
         cut=program.cut,
         rng=np.random.default_rng(current_seed),
     )
+    if program.cut:
+        draws = draws.assign(derived_from_rate(program, draws, now))
     return Draws(draws, now, statistics, attributes)
+
+
+def derived_from_rate(
+    program: Program, draws: xr.Dataset, now: CurrentRound
+) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
+    """In a cut, what the model derives from the current rate, at the rates of the second stage.
+
+    Stage 1 holds them at rates that only the gold of the current round has informed.
+    """
+    full = program.full
+    own = "prevalence" if now.intercept is None else "intercept"
+    rate = full[own]
+    names = [
+        name
+        for name in stored_variables(full)
+        if name not in ("prevalence", own) and rate in set(ancestors([full[name]]))
+    ]
+    if not names:
+        return {}
+    stacked = {rv.name: draws[rv.name].to_numpy() for rv in full.free_RVs}
+    stacked[own] = now.prevalence if now.intercept is None else now.intercept
+    shape = stacked[own].shape[:2]
+    flat = {name: v.reshape(-1, *v.shape[2:]) for name, v in stacked.items()}
+    values = deterministic_function(full, names)(flat)
+    dims = full.named_vars_to_dims
+    return {
+        name: (("chain", "draw", *dims.get(name, ())), v.reshape(*shape, *v.shape[1:]))
+        for name, v in values.items()
+    }
 
 
 def _by_nuts(

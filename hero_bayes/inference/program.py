@@ -136,6 +136,11 @@ def replace_data(old: pm.Model, new: pm.Model) -> None:
         raise DataError(
             "these tables need another graph (dense against sparse); make a new program"
         )
+    if not old.data_vars:
+        raise DataError(
+            "the model holds its tables as constants; a factory that is fitted again keeps them in "
+            "pm.Data, so that they can be replaced"
+        )
     for name, value in model_data(new).items():
         old[name].set_value(value)
     for dim in FREE_COORDINATES & set(new.coords):

@@ -112,7 +112,6 @@ def frozen(history, current):
     return model
 
 
-@pytest.mark.xfail(reason="data that are not pm.Data stay those of the first fit, unnoticed")
 def test_constants_of_a_users_factory_do_not_leak():
     rounds = tables(134)
     program = make_program(frozen, *A, posterior="joint")
