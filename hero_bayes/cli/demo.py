@@ -14,8 +14,8 @@ from hero_bayes.cli.tables import Row, comparison_rows
 if TYPE_CHECKING:
     import xarray as xr
 
-    from hero_bayes.cli.shared_errors import SharedErrors
     from hero_bayes.data.datasets import DemoRounds
+    from hero_bayes.data.shared_errors import SharedErrors
     from hero_bayes.inference.diagnose import Diagnosis
 
 __all__ = ["PROB", "Story", "demo", "full_posterior"]
@@ -63,8 +63,8 @@ def demo(
     """See on real safety labels what majority vote, HERO and the posterior say, and the truth."""
     _check_target(posterior, overwrite)
     from hero_bayes.cli import demo_report
-    from hero_bayes.cli.shared_errors import shared_errors
     from hero_bayes.data.datasets import demo_rounds
+    from hero_bayes.data.shared_errors import shared_errors
     from hero_bayes.estimators.estimate import compare_methods
     from hero_bayes.inference.diagnose import diagnose
 

@@ -29,6 +29,9 @@ SCHEMA_VERSION = 1
 GROUPS_TOLD = 3
 SHRINK = ("paper", "optimal")
 #: The method a reader should look at first, among those that answered.
+ANCHORED = frozenset({"gold_rates", "hero1", "hero2"})
+#: How a note of hero2 begins that takes it out of the headline.
+SHIFT = "covariate shift"
 PREFERENCE = ("hero2", "hero1", "gold_rates", "dawid_skene", "majority_vote")
 
 
@@ -198,7 +201,9 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
     groups = list(dict.fromkeys(row["group"] for row in rows))
     for group in groups:
         answered = {r["method"]: r for r in rows if r["group"] == group and not r["refused"]}
-        best = next((answered[name] for name in PREFERENCE if name in answered), None)
+        shifted = SHIFT in str(answered.get("hero2", {}).get("note", ""))
+        order = [name for name in PREFERENCE if not (name == "hero2" and shifted)]
+        best = next((answered[name] for name in order if name in answered), None)
         if best is None:
             continue
         where = "" if len(groups) == 1 else f" for {group}"
@@ -215,6 +220,12 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         sentence += f"; {count(len(said) - GROUPS_TOLD, 'more group')} in the table"
     if findings is None:
         return f"{sentence}; without a history with gold nothing corrects the labelers' errors."
+    anchored = {r["method"] for r in rows if not r["refused"]} & ANCHORED
+    asked = {r["method"] for r in rows} & ANCHORED
+    if asked and not anchored:
+        errors = [finding.message for finding in findings if finding.severity == "error"]
+        why = "; ".join(errors) or "every anchored method refused"
+        return f"no debiased answer: {why}. {sentence}."
     grave = sum(finding.severity in ("error", "warning") for finding in findings)
     if grave:
         sentence += f"; read the {count(grave, 'warning')} above before relying on it"

@@ -16,6 +16,8 @@ __all__ = ["gold_findings"]
 
 FEW_GOLD = 10
 MIN_GOLD_TO_JUDGE = 5
+#: Fewer gold items than this show no correlation of errors.
+MIN_GOLD_FOR_SHARED = 20
 
 
 def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
@@ -53,6 +55,8 @@ def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
                 f"only {number_of(count, 'gold item')} of class {cls}",
                 f"add gold of class {cls} ({FEW_GOLD} at least; some 25 make intervals useful)",
             )
+    if min(counts.values()):
+        yield from _errors_shared(rounds[0])
     table = _by_labeler(rounds)
     if min(counts.values()):
         yield from _without_class(table)
@@ -102,4 +106,23 @@ def _no_better_than_chance(table: pd.DataFrame) -> Iterator[Finding]:
             f"{len(poor):,} of {len(judged):,} labelers with {MIN_GOLD_TO_JUDGE} gold items of "
             f"each class do no better on them than chance: {some(poor)}",
             "see whether their labels are flipped (positive=); else leave them out",
+        )
+
+
+def _errors_shared(history: "Labels") -> Iterator[Finding]:
+    """Labelers that err on the same items, where gold shows it beyond chance."""
+    from hero_bayes.data.shared_errors import shared_errors
+
+    if history.n_gold < MIN_GOLD_FOR_SHARED or history.n_labelers < 2:
+        return
+    errors = shared_errors(history)
+    if errors.visible and errors.correlation > 0:
+        yield Finding(
+            "warning",
+            "errors_shared",
+            f"labelers err on the same items: correlation {errors.correlation:.2f} within a class "
+            f"of the {errors.n_items} gold items, so that {errors.labels_per_item:.1f} labels an item "
+            f"are worth about {errors.effective_labels:.1f} independent ones",
+            "read intervals of hero1, hero2 and of every model here as too narrow, and add gold: "
+            "they take errors to be independent given the truth",
         )

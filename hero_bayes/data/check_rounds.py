@@ -105,18 +105,21 @@ def _covariates(history: "Labels", current: "Labels") -> Iterator[Finding]:
     shared = [name for name in history.covariates if name in current.covariates]
     if not shared:
         return
-    shift = covariate_shift(
-        np.column_stack([history.covariates[name] for name in shared]),
-        np.column_stack([current.covariates[name] for name in shared]),
-        shared,
-    )
-    moved = shift[shift["significant"].astype(bool)]
-    for name, difference in moved["difference"].items():
+    past = np.column_stack([history.covariates[name] for name in shared])
+    now = np.column_stack([current.covariates[name] for name in shared])
+    groups = current.groups("current")
+    moves = []
+    for position, group in enumerate(groups):
+        shift = covariate_shift(past, now[current.group_idx == position], shared)
+        moved = shift[shift["significant"].astype(bool)]
+        where = "the current round" if len(groups) == 1 else f"current group {group}"
+        moves += [(name, difference, where) for name, difference in moved["difference"].items()]
+    for name, difference, where in moves:
         yield Finding(
             "warning",
             "covariate_shifted",
             f"covariate {name!r} moved by {difference:+.2f} standard deviations from history to "
-            "the current round",
+            f"{where}",
             "hero2 and adjust pull towards the history mean: use features of the prompt only, "
             "never of the answer, and compare with history rounds of the same mix",
         )

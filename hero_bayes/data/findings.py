@@ -88,7 +88,7 @@ class Findings:
 
     def _headline(self) -> str:
         if not self.findings:
-            return "Nothing found."
+            return "Nothing found among the things checked."
         counts = [(sum(f.severity == name for f in self.findings), name) for name in SEVERITIES]
         said = [f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts if n]
         return "Found " + ", ".join(said) + "."

@@ -131,14 +131,10 @@ def control_variate(
         cross = design.z @ (kernel @ (design.right @ target))
         shift -= float(design.weight @ (design.weight * outer_residual * (own - cross)))
         fitted = centred - outer_residual
-        spent = 0.0
     else:
         fitted = design.z @ gamma
-        spent = float(np.sum(design.singular**2 * design.filter(penalty)))
     residual = centred - factor * fitted
     variance = float(design.weight @ (residual - design.weight @ residual) ** 2)
-    n = score.size
-    variance *= n / max(n - spent, 1.0)
     return ControlVariate(
         gamma=gamma / design.scale,
         shift=factor * shift,

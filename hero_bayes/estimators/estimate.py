@@ -240,7 +240,8 @@ def compare_methods(
                     anchored=anchored,
                 )
             except Refusal as refusal:
-                row |= {"estimand": "", "note": f"refused: {refusal}"}
+                estimand = "item_rate" if method in METHODS[:2] else "prevalence"
+                row |= {"estimand": estimand, "note": f"refused: {refusal}"}
             else:
                 low, high = result.interval(prob)
                 row |= {

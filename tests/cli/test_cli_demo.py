@@ -8,7 +8,7 @@ import pytest
 import hero_bayes as hb
 from hero_bayes.cli import demo as command
 from hero_bayes.cli.demo_report import assumption, finding
-from hero_bayes.cli.shared_errors import SharedErrors, shared_errors
+from hero_bayes.data.shared_errors import SharedErrors, shared_errors
 
 
 @pytest.fixture(scope="module")

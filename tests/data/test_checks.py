@@ -50,7 +50,7 @@ def only(findings, code):
 def test_clean_rounds_give_nothing():
     findings = check(HISTORY, CURRENT)
     assert len(findings) == 0
-    assert str(findings) == "Nothing found."
+    assert str(findings) == "Nothing found among the things checked."
     assert len(check(HISTORY)) == 0
 
 
