@@ -157,3 +157,49 @@ def test_no_number_is_nan(cli, files):
     assert all(
         row["estimate"] is None or math.isfinite(row["estimate"]) for row in told["estimates"]
     )
+
+
+def test_headline_leaves_hero2_where_the_covariate_moved(cli, write):
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+
+    def tables(name, n, shift, gold):
+        truth = rng.random(n) < 0.4
+        label = truth[:, None] ^ (rng.random((n, 4)) < 0.2)
+        labels = pd.DataFrame(
+            {
+                "item": np.repeat([f"{name}{i}" for i in range(n)], 4),
+                "labeler": ["a", "b", "c", "d"] * n,
+                "label": label.ravel().astype(int),
+            }
+        )
+        items = pd.DataFrame(
+            {"item": [f"{name}{i}" for i in range(n)], "x": truth + rng.normal(size=n) + shift}
+        )
+        if gold:
+            items["gold"] = np.where(rng.random(n) < 0.4, truth, np.nan)
+        return (
+            write(f"{name}.csv", labels.to_csv(index=False)),
+            write(f"{name}_items.csv", items.to_csv(index=False)),
+        )
+
+    past, now = tables("past", 300, 0.0, True), tables("now", 150, 1.5, False)
+    files = ["--history", past[0], "--history-items", past[1]]
+    files += ["--current", now[0], "--current-items", now[1]]
+    done = cli("estimate", *files, "--covariate", "x")
+    assert done.code == 0
+    assert "FINDING: HERO-1 puts the rate at" in done.out
+
+
+def test_no_anchored_answer_is_no_debiased_answer(cli, files):
+    import pandas as pd
+
+    strangers = pd.read_csv(files.current)
+    strangers["labeler"] = "new " + strangers["labeler"]
+    path = files.folder / "strangers.csv"
+    strangers.to_csv(path, index=False)
+    command = ["--history", files.history, "--history-items", files.history_items]
+    done = cli("estimate", *command, "--current", path)
+    assert "FINDING: no debiased answer" in done.out
