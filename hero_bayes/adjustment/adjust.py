@@ -104,7 +104,8 @@ def adjust(
     draws carry labeler uncertainty, the sampling of items and the noise of m_X.
     ``variance_removed_percent`` compares with the roots at gamma = 0 under the same weights;
     ``items_saved`` is that share of the current items. A fit at the mode has one draw and gets even
-    weights: the point estimate HERO-2.
+    weights: the point estimate HERO-2 under the same ``shrink`` (``hb.estimate`` defaults to
+    "paper").
 
     References
     ----------

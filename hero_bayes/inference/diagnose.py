@@ -116,6 +116,8 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     >>> hb.diagnose(fitted).passed
     False
     """
+    if not isinstance(fit, xr.DataTree):
+        raise DataError(f"expected a fit, got {type(fit).__name__}; pass what hb.fit returned")
     if "posterior" not in fit.children or "mode" not in fit.attrs:
         raise DataError("the tree is no fit (no posterior, or no mode); pass what hb.fit returned")
     mode = str(fit.attrs["mode"])

@@ -77,7 +77,9 @@ def fit(
         Keyword arguments of the factory.
     random_seed : int, optional
         The same seed gives the same draws. Chosen and recorded when None.
-    draws, tune, chains, cores : int
+    draws, chains : int
+        Draws a chain, and chains; Laplace deals its independent draws out to as many.
+    tune, cores : int
         For NUTS.
     progressbar : bool
         A bar on a terminal, plain lines elsewhere, on standard error.
@@ -119,6 +121,12 @@ def fit(
     >>> sorted(fitted.children)
     ['constant_data', 'evidence', 'posterior']
     """
+    for role, labels in (("history", history), ("current", current)):
+        if not isinstance(labels, Labels):
+            raise TypeError(
+                f"{role} must be hb.Labels, got {type(labels).__name__}; read tables with "
+                "hb.Labels.from_frames or from_csv"
+            )
     name, factory = resolve_model(model)
     mode = mode or "nuts"
     check_arguments(mode, posterior, draws, tune, chains)

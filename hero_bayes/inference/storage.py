@@ -32,6 +32,8 @@ def save(fit: xr.DataTree, path: str | os.PathLike[str], overwrite: bool = False
         If the file exists and ``overwrite`` is False.
     FileNotFoundError
         If the folder does not exist.
+    DataError
+        If ``fit`` is no fit.
 
     Examples
     --------
@@ -44,6 +46,8 @@ def save(fit: xr.DataTree, path: str | os.PathLike[str], overwrite: bool = False
     >>> again.attrs["model"]
     'hero'
     """
+    if "posterior" not in getattr(fit, "children", ()) or "model" not in fit.attrs:
+        raise DataError("only fits are saved: pass what hb.fit or hb.adjust returned")
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; pass overwrite=True to replace it")
