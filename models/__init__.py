@@ -4,6 +4,34 @@ A complete model is a sentence of three layers: outcome (how often is the truth 
 labels arise from the truth) and transport (what the current round inherits from history). Each
 factory takes ``(history, current, **priors)`` and returns a plain ``pm.Model``; nothing here
 samples, plots or reads files.
+
+A labeler layer of one's own takes a dozen lines and has the rights of ours. Labelers who are right
+with one probability whatever the truth ("one coin"):
+
+>>> import pymc as pm
+>>> import hero_bayes as hb
+>>> from hero_bayes.data.panel import align
+>>> from hero_bayes.models.composition import coordinates, two_rounds
+>>> from hero_bayes.models.independent import LabelerRates
+>>> from hero_bayes.models.prevalence import prevalence
+>>> from hero_bayes.models.rigid import rigid
+>>> def one_coin(history, current, *, accuracy_prior=(2.0, 1.0)):
+...     panel = align(history, current, unseen="drop")
+...     with pm.Model(coords=coordinates(panel)) as model:
+...         accuracy = pm.Beta("accuracy", *accuracy_prior, dims="labeler")
+...         rates = LabelerRates(
+...             pm.Deterministic("sensitivity", 1.0 * accuracy, dims="labeler"),
+...             pm.Deterministic("specificity", 1.0 * accuracy, dims="labeler"),
+...         )
+...         two_rounds(panel, prevalence(panel), rates, rigid(rates))
+...     return model
+>>> rounds = hb.datasets.demo_rounds()
+>>> fit = hb.fit(rounds.history, rounds.current, model=one_coin, mode="map", random_seed=1)
+>>> fit["posterior"]["accuracy"].sizes["labeler"]
+10
+
+``two_rounds`` registers what ``hb.fit`` reads; notebooks/03_write_your_own_layer.ipynb writes it
+out by hand.
 """
 
 from collections.abc import Callable

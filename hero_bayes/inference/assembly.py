@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,8 @@ def assemble(
     tree.attrs = {
         "hero_bayes_version": __version__,
         "pymc_version": pm.__version__,
+        "arviz_version": version("arviz"),
+        "numpy_version": np.__version__,
         "model": provenance.model,
         "mode": provenance.mode,
         "posterior": provenance.posterior,

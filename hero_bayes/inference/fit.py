@@ -105,7 +105,10 @@ def fit(
     Notes
     -----
     ``prevalence`` speaks of new items from the same source, ``item_rate`` of the items at hand.
-    The cut posterior follows Plummer [1]_.
+    The cut is the safer default: current labels cannot re-teach the labelers, so that a drift or a
+    shared error in the current round does not leak into their rates. Use the joint posterior where
+    history is small, the model is trusted, and the current round is large enough to sharpen it.
+    With a huge history the two agree. The cut posterior follows Plummer [1]_.
 
     References
     ----------
