@@ -2,8 +2,8 @@
 
     python benchmarks/calibrate.py [--simulations 200] [--jobs 2]
 
-Writes benchmarks/results/calibration: uniformity.csv, ranks.csv, coverage.csv, studies.csv,
-refit_time.csv and ranks.png.
+Writes benchmarks/results/calibration: uniformity.csv, rank_histograms.csv, coverage.csv,
+studies.csv, refit_time.csv and ranks.png.
 """
 
 import argparse
@@ -159,26 +159,25 @@ def write(table, name):
     table.to_csv(RESULTS / name, index=False, float_format="%.6g")
 
 
-def rank_table(trees):
-    """All ranks in long form."""
-    parts = []
+def rank_histograms(trees):
+    """How many of the ranks 0..L fall into each tenth."""
+    rows = []
     for name, tree in trees.items():
+        cells = tree.attrs["kept_draws"] + 1
         for variable, values in tree["rank"].to_dataset().data_vars.items():
-            frame = values.to_dataframe("rank").reset_index()
-            dims = [d for d in values.dims if d != "simulation"]
-            element = frame[dims].astype(str).agg(", ".join, axis=1) if dims else ""
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "model": name,
-                        "variable": variable,
-                        "element": element,
-                        "simulation": frame["simulation"],
-                        "rank": frame["rank"],
-                    }
-                )
-            )
-    return pd.concat(parts)
+            flat = values.transpose("simulation", ...).to_numpy().reshape(values.shape[0], -1)
+            for element, ranks in enumerate(flat.T):
+                counts = np.bincount(10 * ranks // cells, minlength=10)
+                tenths = {f"tenth_{k + 1}": int(count) for k, count in enumerate(counts)}
+                rows.append({"model": name, "variable": variable, "element": element, **tenths})
+    return pd.DataFrame(rows)
+
+
+def plot(tree, path):
+    """Rank plot of every scalar of one model."""
+    size = {"figsize": (12, 11), "layout": "constrained"}
+    figure = plot_ranks(tree, backend="matplotlib", figure_kwargs=size)
+    figure.savefig(path, dpi=60)
 
 
 def main():
@@ -192,9 +191,9 @@ def main():
     write(times, "refit_time.csv")
     rows, tests, trees = rank_studies(options.simulations, options.jobs, options.random_seed)
     write(tests, "uniformity.csv")
-    write(rank_table(trees), "ranks.csv")
+    write(rank_histograms(trees), "rank_histograms.csv")
     write(pd.DataFrame(rows), "studies.csv")
-    plot_ranks(trees["hero"], backend="matplotlib").savefig(RESULTS / "ranks.png", dpi=60)
+    plot(trees["hero"], RESULTS / "ranks.png")
     more, covered = coverage_studies(options.simulations, options.jobs, options.random_seed)
     write(covered, "coverage.csv")
     write(pd.DataFrame(rows + more), "studies.csv")
