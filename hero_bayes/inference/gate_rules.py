@@ -102,7 +102,8 @@ def _by_element(function: str, flat: FloatArray, **options: Any) -> FloatArray:
     import arviz
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+        # A constant variable divides by zero; its diagnostic is then no number, which is reported.
+        warnings.simplefilter("ignore", RuntimeWarning)
         values = getattr(arviz, function)(flat, chain_axis=0, draw_axis=1, **options)
     return np.atleast_1d(np.asarray(values, dtype=float))
 
@@ -168,7 +169,8 @@ def energy(statistics: xr.Dataset | None) -> Check:
         told = 'BFMI cannot be had without energies: fit again with hb.fit(..., mode="nuts")'
         return Check("BFMI", np.nan, limit, False, told)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+        # A constant variable divides by zero; its diagnostic is then no number, which is reported.
+        warnings.simplefilter("ignore", RuntimeWarning)
         found = arviz.bfmi(xr.DataTree.from_dict({"sample_stats": statistics}))
         value = float(np.min(found["energy"].to_numpy()))
     passed = bool(value >= BFMI)
