@@ -185,6 +185,27 @@ def log_likelihood(
     return total + float(np.where(np.isnan(data.gold), unseen, known).sum())
 
 
+def run_em(
+    data: AnchorData, sensitivity: FloatArray, specificity: FloatArray, prevalence: FloatArray
+) -> tuple[FloatArray, int, bool]:
+    """The EM from the given start, which it updates in place.
+
+    Returns P(y=1 | labels) of every item, the EM steps taken, and whether they converged.
+    """
+    truth, iterations, change = em_kernels.anchored_em_loop(
+        data.item_ptr,
+        data.code,
+        data.gold,
+        data.group_idx,
+        sensitivity,
+        specificity,
+        prevalence,
+        TOLERANCE,
+        MAX_ITERATIONS,
+    )
+    return truth, int(iterations), bool(change <= TOLERANCE)
+
+
 def anchor(history: Labels, current: Labels) -> Anchored:
     """Labeler sensitivity and specificity by EM over history, anchored at gold.
 
@@ -197,17 +218,7 @@ def anchor(history: Labels, current: Labels) -> Anchored:
     rates = gold_rates(data)
     sensitivity, specificity = rates.start()
     prevalence = gold_prevalence(data)
-    truth, iterations, change = em_kernels.anchored_em_loop(
-        data.item_ptr,
-        data.code,
-        data.gold,
-        data.group_idx,
-        sensitivity,
-        specificity,
-        prevalence,
-        TOLERANCE,
-        MAX_ITERATIONS,
-    )
+    truth, iterations, converged = run_em(data, sensitivity, specificity, prevalence)
     return Anchored(
         panel=panel,
         data=data,
@@ -216,6 +227,6 @@ def anchor(history: Labels, current: Labels) -> Anchored:
         specificity=specificity,
         history_prevalence=prevalence,
         truth=truth,
-        iterations=int(iterations),
-        converged=bool(change <= TOLERANCE),
+        iterations=iterations,
+        converged=converged,
     )

@@ -5,14 +5,8 @@ import pandas as pd
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
-from hero_bayes.estimators import em_kernels, kernels
-from hero_bayes.estimators.anchored_em import (
-    MAX_ITERATIONS,
-    START_LIMITS,
-    TOLERANCE,
-    AnchorData,
-    label_codes,
-)
+from hero_bayes.estimators import kernels
+from hero_bayes.estimators.anchored_em import START_LIMITS, AnchorData, label_codes, run_em
 from hero_bayes.estimators.information import parameter_covariance
 from hero_bayes.estimators.prevalence import group_evidence
 from hero_bayes.estimators.result import Estimate
@@ -107,17 +101,7 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
         n_labelers=current.n_labelers,
         n_groups=current.n_groups,
     )
-    _, iterations, change = em_kernels.anchored_em_loop(
-        data.item_ptr,
-        data.code,
-        data.gold,
-        data.group_idx,
-        sensitivity,
-        specificity,
-        prevalence,
-        TOLERANCE,
-        MAX_ITERATIONS,
-    )
+    _, iterations, converged = run_em(data, sensitivity, specificity, prevalence)
     covariance, remarks = parameter_covariance(data, sensitivity, specificity, prevalence)
     position = 2 * current.n_labelers + group_position
     unit = np.zeros(covariance.shape[0])
@@ -131,7 +115,6 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
     psi = np.asarray(kernels.psi_array(evidence.log_ratio, interior(value, n)))
     scale = 1.0 / (n * max(float(np.mean(psi**2)), 1e-300)) / variance
     labelers = pd.Index(current.labelers, name="labeler")
-    converged = bool(change <= TOLERANCE)
     notes = ["no gold and no history: the labelers' common errors pass for truth", *remarks]
     if not converged:
         notes.append(f"the EM stopped after {iterations} iterations before it converged")
@@ -147,7 +130,7 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
             "n_items": n,
             "sensitivity": pd.Series(sensitivity, labelers, name="sensitivity"),
             "specificity": pd.Series(specificity, labelers, name="specificity"),
-            "iterations": int(iterations),
+            "iterations": iterations,
             "converged": converged,
         },
         _interval=Profile(evidence.log_ratio, 0.0, value, scale).interval,

@@ -113,8 +113,7 @@ def fit(
     References
     ----------
     .. [1] Plummer, M. (2015). Cuts in Bayesian graphical models. Statistics and Computing 25,
-    37-43.
-       doi:10.1007/s11222-014-9503-z
+       37-43. doi:10.1007/s11222-014-9503-z
 
     Examples
     --------
@@ -227,13 +226,11 @@ def run(
         rng=np.random.default_rng(current_seed),
     )
     if program.cut:
-        draws = draws.assign(derived_from_rate(program, draws, now))
+        draws = draws.assign(derived_from_rate(program, draws, now).data_vars)
     return Draws(draws, now, statistics, attributes)
 
 
-def derived_from_rate(
-    program: Program, draws: xr.Dataset, now: CurrentRound
-) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
+def derived_from_rate(program: Program, draws: xr.Dataset, now: CurrentRound) -> xr.Dataset:
     """In a cut, what the model derives from the current rate, at the rates of the second stage.
 
     Stage 1 holds them at rates that only the gold of the current round has informed.
@@ -247,17 +244,15 @@ def derived_from_rate(
         if name not in ("prevalence", own) and rate in set(ancestors([full[name]]))
     ]
     if not names:
-        return {}
+        return xr.Dataset()
     stacked = {rv.name: draws[rv.name].to_numpy() for rv in full.free_RVs}
     stacked[own] = now.prevalence if now.intercept is None else now.intercept
     shape = stacked[own].shape[:2]
     flat = {name: v.reshape(-1, *v.shape[2:]) for name, v in stacked.items()}
     values = deterministic_function(full, names)(flat)
-    dims = full.named_vars_to_dims
-    return {
-        name: (("chain", "draw", *dims.get(name, ())), v.reshape(*shape, *v.shape[1:]))
-        for name, v in values.items()
-    }
+    return named_dataset(
+        {name: v.reshape(*shape, *v.shape[1:]) for name, v in values.items()}, full
+    )
 
 
 def _by_nuts(
@@ -292,11 +287,7 @@ def _by_laplace(
     approximation = laplace(density, flat, settings.chains * settings.draws, rng)
     stored = density.stored(approximation.flat)
     shape = (settings.chains, settings.draws)
-    dims = program.learning.named_vars_to_dims
-    variables = {
-        name: (("chain", "draw", *dims.get(name, ())), value.reshape(*shape, *value.shape[1:]))
-        for name, value in stored.items()
-    }
+    values = {name: value.reshape(*shape, *value.shape[1:]) for name, value in stored.items()}
     attributes = {
         "inference_library": "scipy",
         "pareto_k_hat": approximation.k_hat,
@@ -305,11 +296,13 @@ def _by_laplace(
         "hessian_positive_definite": int(approximation.positive_definite),
         "largest_gradient": approximation.largest_gradient,
     }
-    return named_dataset(variables, program.learning), None, attributes
+    return named_dataset(values, program.learning), None, attributes
 
 
-def named_dataset(variables: Mapping[str, Any], model: pm.Model) -> xr.Dataset:
-    """Draws as a Dataset with the model's coordinates."""
+def named_dataset(values: Mapping[str, FloatArray], model: pm.Model) -> xr.Dataset:
+    """Draws (chain, draw, ...) by name as a Dataset with the model's dimensions and coordinates."""
+    own = model.named_vars_to_dims
+    variables = {name: (("chain", "draw", *own.get(name, ())), v) for name, v in values.items()}
     dims = {dim for value in variables.values() for dim in value[0]} & set(model.coords)
     return xr.Dataset(variables, coords={dim: list(model.coords[dim]) for dim in dims})
 
@@ -326,13 +319,7 @@ def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
         found = find_mode(program.full, {own: begin[own]}, fixed=others)
     full = program.full
     values = first(deterministic_function(full, stored_variables(full))(one(found.values)))
-    draws = named_dataset(
-        {
-            name: (("chain", "draw", *full.named_vars_to_dims.get(name, ())), value[None, None])
-            for name, value in values.items()
-        },
-        full,
-    )
+    draws = named_dataset({name: value[None, None] for name, value in values.items()}, full)
     evidence = first(program.evidence(one(found.values)))
     now = at_mode(values, evidence, current, outcome_of(full, cut=False))
     attributes = {
