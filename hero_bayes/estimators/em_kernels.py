@@ -11,6 +11,10 @@ IntArray = NDArray[np.integer]
 
 #: Plain EM steps before any extrapolation, so that the start decides the mode.
 PLAIN_STEPS = 20
+#: Rounds after the tolerance is met, so that rounding does not decide where the EM stops, and the
+#: change below which there is nothing left to gain.
+POLISHING = 20
+FINEST = 1e-15
 
 
 @njit(cache=True)
@@ -152,12 +156,14 @@ def anchored_em_loop(
         if group_idx[i] >= 0:
             group_size[group_idx[i]] += 1.0
     current = np.concatenate((sensitivity, specificity, prevalence))
-    change, iteration = np.inf, 0
-    while iteration < max_iterations and change > tol:
+    change, iteration, polished = np.inf, 0, 0
+    while iteration < max_iterations and polished < POLISHING and change > FINEST:
+        if change <= tol:
+            polished += 1
         first, _ = em_step(item_ptr, code, gold, group_idx, count, group_size, current, truth)
         iteration += 1
         change = np.max(np.abs(first - current))
-        if iteration <= PLAIN_STEPS or change <= tol:
+        if iteration <= PLAIN_STEPS or change <= FINEST:
             current = first
             continue
         second, reached = em_step(item_ptr, code, gold, group_idx, count, group_size, first, truth)
