@@ -1,0 +1,1 @@
+"""Several generations per prompt: score and sampling noise, prompt difficulty, broken prompts."""
