@@ -1,14 +1,23 @@
 """Several generations per prompt: which were correct, as index arrays."""
 
-from collections.abc import Iterable
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.data import generation_columns, generation_parts, generation_tables
 from hero_bayes.data.identifiers import id_strings, number_of, some
 from hero_bayes.errors import DataError, Refusal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hero_bayes.data.findings import Findings
 
 __all__ = ["Generations"]
 
@@ -37,7 +46,9 @@ class Generations:
     generation, run, answer, answer_cluster : object array (generation), or None
         Ids and answers as given (None where an answer is missing); None without the column.
     n_missing : int
-        Rows without a score; they are no failures and count for nothing.
+        Rows without a score; they are no failures and count for nothing. Counts have no rows: 0.
+    missing_model, missing_prompt, missing_generation : object array of str, or None
+        The ids of the rows without a score (of counts: of the rows with k = 0). None without any.
     """
 
     prompts: NDArray[np.object_]
@@ -54,6 +65,29 @@ class Generations:
     answer: NDArray[np.object_] | None = None
     answer_cluster: NDArray[np.object_] | None = None
     n_missing: int = 0
+    missing_model: NDArray[np.object_] | None = None
+    missing_prompt: NDArray[np.object_] | None = None
+    missing_generation: NDArray[np.object_] | None = None
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for name, value in vars(self).copy().items():
+            if isinstance(value, np.ndarray):
+                view = value.view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle by fields, so that the copy is read-only again."""
+        return type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Two sets of generations are equal when their fingerprints are."""
+        return isinstance(other, Generations) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        """Hash of the fingerprint."""
+        return hash(self.fingerprint)
 
     def __repr__(self) -> str:
         """One line: sizes."""
@@ -63,6 +97,63 @@ class Generations:
             f"Generations({number_of(self.n_prompts, 'prompt')}, "
             f"{number_of(self.n_models, 'model')}, {k})"
         )
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, columns: Mapping[str, str] | None = None) -> Self:
+        """Read a table with one row a generation, or with counts.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Either one row a generation: prompt (or prompt_id, question, question_id, task_id,
+            problem), correct, and where known generation (or epoch, repeat, sample, repetition),
+            model, answer, answer_cluster, prompt_group, run. Or one row a model and prompt:
+            prompt, n_correct, k, and where known model and prompt_group.
+        columns : mapping, optional
+            Column names of yours for names of ours, as in ``{"prompt": "my_id"}``.
+
+        Returns
+        -------
+        Generations
+            The checked table. The order of rows changes nothing.
+
+        Raises
+        ------
+        DataError
+            If the table is malformed; the message names the rows and the fix.
+
+        Notes
+        -----
+        A score is 0 or 1, true or false, or C or I. A missing score (None, NaN, empty) is left out
+        of k and counted in ``n_missing``; a row of counts with k = 0 is left out. Answers are kept
+        as written: "None" and "" are answers, only None and NaN are missing. The generation index
+        is never taken for a run: say ``columns={"run": "generation"}`` if it is one.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"question": ["a", "a", "b", "b"], "correct": [1, 0, 1, 1]})
+        >>> generations = Generations.from_frame(table)
+        >>> generations
+        Generations(2 prompts, 1 model, k = 2)
+        >>> generations.p_hat
+        array([0.5, 1. ])
+        """
+        return cls(**generation_tables.build_fields(frame, columns))
+
+    @classmethod
+    def from_csv(
+        cls, path: str | os.PathLike[str], columns: Mapping[str, str] | None = None
+    ) -> Self:
+        """Read a CSV file; an empty score is missing, an empty answer is an answer."""
+        return cls.from_frame(generation_columns.read_csv(path, columns), columns=columns)
+
+    @classmethod
+    def from_parquet(
+        cls, path: str | os.PathLike[str], columns: Mapping[str, str] | None = None
+    ) -> Self:
+        """Read a Parquet file; see `from_frame`."""
+        return cls.from_frame(generation_columns.read_parquet(path), columns=columns)
 
     @property
     def n_prompts(self) -> int:
@@ -78,6 +169,29 @@ class Generations:
     def n_generations(self) -> int:
         """Number of scored generations."""
         return int(self.k.sum())
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the single generations are known, not just counts."""
+        return self.cell_idx is not None
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether every model answered every prompt, with one k."""
+        complete = len(self.k) == self.n_prompts * self.n_models
+        return complete and int(self.k.min()) == int(self.k.max())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content: equal for equal tables, whatever their row order."""
+        return generation_parts.fingerprint(self)
+
+    @cached_property
+    def findings(self) -> "Findings":
+        """What is legal but dangerous: k that depends on the outcomes, missing scores, ..."""
+        from hero_bayes.data.generation_checks import generation_findings
+
+        return generation_findings(self)
 
     @cached_property
     def p_hat(self) -> NDArray[np.float64]:
@@ -112,6 +226,44 @@ class Generations:
             raise DataError(f"no model {model!r}; there are {some(names, 20)}")
         return np.flatnonzero(self.model_idx == names.index(wanted[0]))
 
-    def select(self, models: Iterable[str] | str | None = None) -> "Generations":
-        """The generations of some models, on the prompts that they answered."""
-        raise NotImplementedError
+    def select(
+        self, models: Iterable[Any] | str | None = None, prompts: Iterable[Any] | str | None = None
+    ) -> "Generations":
+        """Keep some models and prompts.
+
+        Parameters
+        ----------
+        models, prompts : ids, optional
+            Which to keep; all if left out.
+
+        Returns
+        -------
+        Generations
+            Only what was kept; prompts and models without a generation leave the coordinates.
+
+        Raises
+        ------
+        DataError
+            If an id is unknown or nothing is left.
+        """
+        return generation_parts.select(self, models, prompts)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the table from which `from_frame` builds an equal object.
+
+        One row a generation, or a cell for counts. Rows without a score come last; their answers
+        are not kept.
+        """
+        return generation_parts.to_frame(self)
+
+    def summary(self) -> "pd.DataFrame":
+        """Count, by model.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a model: model, prompts, generations, k_min, k_median, k_max, missing (rows
+            without a score), mean (of p_hat over prompts), never_correct and always_correct
+            (shares of prompts).
+        """
+        return generation_parts.summary(self)
