@@ -1,0 +1,175 @@
+"""Means over prompts: standard errors, also for related prompts, and intervals inside [0, 1]."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from hero_bayes.data.generations import Generations
+
+__all__ = [
+    "PromptMean",
+    "as_generations",
+    "check_prob",
+    "group_codes",
+    "mean_over_prompts",
+    "squared_error",
+    "whole_numbers",
+    "within_variance",
+]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PromptMean:
+    """A mean over prompts in [0, 1] with its uncertainty.
+
+    Attributes
+    ----------
+    value, standard_error : float
+        The mean and its standard error; the latter is NaN for one prompt (or one group).
+    low, high : float
+        Limits of the interval.
+    reason : str
+        Why the standard error is missing; "" where it is not.
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    reason: str = ""
+
+
+def as_generations(source: Generations | pd.DataFrame) -> Generations:
+    """Return the generations; a table is read first."""
+    return Generations.from_frame(source) if isinstance(source, pd.DataFrame) else source
+
+
+def check_prob(prob: float) -> None:
+    """Raise ValueError unless ``prob`` lies between 0 and 1."""
+    if not 0.0 < prob < 1.0:
+        raise ValueError(f"prob must lie between 0 and 1, got {prob!r}")
+
+
+def whole_numbers(values: int | Sequence[int], name: str) -> tuple[int, ...]:
+    """Return the distinct values in rising order; ValueError unless whole and at least 1."""
+    array = np.atleast_1d(np.asarray(values))
+    numeric = array.ndim == 1 and array.size > 0 and np.issubdtype(array.dtype, np.number)
+    if not (numeric and (array >= 1).all() and (array == np.floor(array)).all()):
+        raise ValueError(f"{name} must hold whole numbers of at least 1, got {values!r}")
+    return tuple(int(value) for value in np.unique(array))
+
+
+def group_codes(generations: Generations, cells: Codes) -> Codes:
+    """Return the prompt group of each cell as 0, 1, ...; without groups, the prompts themselves."""
+    prompt = generations.prompt_idx[cells]
+    if generations.prompt_group is None:
+        return np.unique(prompt, return_inverse=True)[1].astype(np.int64)
+    return pd.factorize(generations.prompt_group[prompt])[0].astype(np.int64)
+
+
+def within_variance(n_correct: Codes, k: Codes) -> Floats:
+    """Unbiased estimate of p_i (1 - p_i) for each prompt.
+
+    Parameters
+    ----------
+    n_correct, k : int64 array (prompt)
+        Counts.
+
+    Returns
+    -------
+    float64 array (prompt)
+        k / (k - 1) p-hat (1 - p-hat). A prompt with one generation has no estimate of its own and
+        gets the mean of the others (NaN if there are none).
+    """
+    share = n_correct / k
+    own = share * (1.0 - share) * k / np.maximum(k - 1, 1)
+    several = k > 1
+    if several.all():
+        return own
+    return np.where(several, own, own[several].mean() if several.any() else np.nan)
+
+
+def squared_error(values: Floats, group: Codes) -> float:
+    """Squared standard error of the mean of ``values``, by groups of related prompts.
+
+    Parameters
+    ----------
+    values : float64 array (prompt)
+        One value per prompt.
+    group : int64 array (prompt)
+        Group codes 0, 1, ...; one group per prompt for unrelated prompts.
+
+    Returns
+    -------
+    float
+        G / (G - 1) sum_g (sum_{i in g} (v_i - mean))^2 / n^2, which is s^2 / n for single prompts;
+        NaN for one group.
+
+    Examples
+    --------
+    >>> round(squared_error(np.array([2 / 3, 1 / 3]), np.array([0, 1])) ** 0.5, 4)
+    0.1667
+    """
+    n_groups = int(group.max()) + 1
+    if n_groups < 2:
+        return float("nan")
+    sums = np.bincount(group, weights=values - values.mean())
+    return float(n_groups / (n_groups - 1) * (sums**2).sum() / len(values) ** 2)
+
+
+def mean_over_prompts(values: Floats, group: Codes, prob: float = 0.95) -> PromptMean:
+    """Mean of values in [0, 1] over prompts, with an interval that stays inside.
+
+    Parameters
+    ----------
+    values : float64 array (prompt)
+        One value in [0, 1] per prompt.
+    group : int64 array (prompt)
+        Group codes 0, 1, ...; the prompts of one group are related.
+    prob : float
+        Nominal coverage.
+
+    Returns
+    -------
+    PromptMean
+        Speaks of new prompts like these. The interval has some width even where all values agree;
+        with one prompt (or group) it is (0, 1).
+
+    Notes
+    -----
+    Wilson's interval with G - 1 degrees of freedom for the effective number of prompts
+    m = value (1 - value) / SE^2. The sample variance says little where few prompts are away from 0
+    (or 1), so 1/m is averaged with 1/G, weights d and 1, where d is the number of groups above 0 or
+    of those below 1, whichever is less. At 0 % and 100 % m = G.
+    """
+    value = float(values.mean())
+    variance = squared_error(values, group)
+    n_groups = int(group.max()) + 1
+    if n_groups < 2:
+        what = "one prompt" if len(values) == 1 else "one group of prompts"
+        reason = f"{what}: nothing shows how prompts differ, so there is no standard error"
+        return PromptMean(value, float("nan"), 0.0, 1.0, reason)
+    by_group = np.bincount(group, weights=values) / np.bincount(group)
+    away = int(min((by_group > 0.0).sum(), (by_group < 1.0).sum()))
+    inverse = 1.0 / n_groups
+    if away and 0.0 < value < 1.0:
+        inverse = (away * variance / (value * (1.0 - value)) + inverse) / (away + 1)
+    quantile = float(stats.t.ppf(0.5 + prob / 2.0, n_groups - 1))
+    low, high = _wilson(value, inverse * quantile**2)
+    return PromptMean(value, variance**0.5, low, high)
+
+
+def _wilson(value: float, ratio: float) -> tuple[float, float]:
+    """Wilson's limits; ``ratio`` is the squared quantile over the number of trials."""
+    centre = (value + ratio / 2.0) / (1.0 + ratio)
+    half = (ratio * value * (1.0 - value) + ratio**2 / 4.0) ** 0.5 / (1.0 + ratio)
+    low = 0.0 if value <= 0.0 else max(0.0, centre - half)
+    high = 1.0 if value >= 1.0 else min(1.0, centre + half)
+    return low, high
