@@ -60,9 +60,11 @@ class Law:
         log_p, log_q = np.log(p), np.log1p(-p)
         if self.shape == "beta":
             a, b = _beta_parameters(first, second)
-            return np.exp((a - 1.0) * log_p + (b - 1.0) * log_q - special.betaln(a, b))
-        z = (log_p - log_q - first) / second
-        return np.exp(-0.5 * z**2 - log_p - log_q) / (second * np.sqrt(2.0 * np.pi))
+            log_density = (a - 1.0) * log_p + (b - 1.0) * log_q - special.betaln(a, b)
+        else:
+            z = (log_p - log_q - first) / second
+            log_density = -0.5 * z**2 - log_p - log_q - np.log(second * np.sqrt(2.0 * np.pi))
+        return np.asarray(np.exp(log_density), dtype=np.float64)
 
     def below(self, p: float) -> Floats:
         """Share of prompts with P(correct) below p, per draw."""
