@@ -1,4 +1,4 @@
-"""The bundled data set, the demo rounds, and the script that builds them."""
+"""The bundled data sets, the demo rounds, and the scripts that build them."""
 
 import runpy
 import sys
@@ -12,7 +12,9 @@ import pytest
 from hero_bayes.data import datasets
 from hero_bayes.errors import DataError
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "build_dices350.py"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+SCRIPT = SCRIPTS / "build_dices350.py"
+GENERATIONS = ("game24_gpt4", "cruxeval")
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +55,69 @@ def test_attribution():
 def test_files_are_small_and_carry_the_licence():
     folder = resources.files("hero_bayes.data.datasets")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".parquet")]
-    assert len(files) == 2
+    assert len(files) == 4
     assert sum(len(entry.read_bytes()) for entry in files) < 300_000
-    assert "Attribution 4.0" in (folder / "README.md").read_text()
+    readme = (folder / "README.md").read_text()
+    assert "Attribution 4.0" in readme
+    notice = (SCRIPTS.parent / "NOTICE").read_text()
+    assert notice.count("Permission is hereby granted, free of charge") == 1
+    for holder in ("Copyright (c) 2023 Shunyu Yao", "Copyright (c) Meta Platforms, Inc."):
+        assert holder in readme
+        assert holder in notice
+
+
+@pytest.mark.parametrize("name", GENERATIONS)
+def test_generations_match_the_catalogue(name):
+    loaded = datasets.load(name)
+    table = datasets.available().set_index("name")
+    entry = table.loc[name]
+    assert (loaded.n_prompts, loaded.n_models) == (entry["prompts"], entry["models"])
+    assert loaded.n_generations == entry["generations"]
+    assert loaded.is_balanced
+    assert entry["kind"] == "generations"
+    assert table.loc["dices350", "kind"] == "labels"
+    assert pd.isna(entry["labels"])
+    assert pd.isna(table.loc["dices350", "prompts"])
+    said = datasets.describe(name)
+    assert entry["citation"] in said
+    assert "MIT (Copyright (c)" in said
+    assert "Changes made" in said
+
+
+def correct_by_model(generations):
+    return np.bincount(generations.model_idx, weights=generations.n_correct).tolist()
+
+
+def test_facts_of_the_generations():
+    game = datasets.load("game24_gpt4")
+    assert game.models.tolist() == ["gpt-4+cot", "gpt-4+io"]
+    assert correct_by_model(game) == [403, 734]  # of 10,000: .0403 and .0734
+    assert game.summary()["never_correct"].tolist() == [0.51, 0.67]
+    crux = datasets.load("cruxeval")
+    assert crux.models.tolist() == ["codellama-34b", "gpt-3.5-turbo-0613", "gpt-4-0613+cot"]
+    assert correct_by_model(crux) == [3146, 3798, 6178]  # of 8,000: .3933, .4748 and .7723
+    assert (crux.answer == "None").sum() > 0
+    llama = crux.select("codellama-34b")
+    by_index = [llama.correct[llama.generation == str(index)].mean() for index in range(10)]
+    assert by_index[0] == pytest.approx(0.445, abs=5e-4)
+    assert by_index[-1] == pytest.approx(0.286, abs=5e-4)
+
+
+def test_script_rebuilds_the_generations(tmp_path, monkeypatch):
+    for name, file in zip(GENERATIONS, ("game24_gpt4_k100", "cruxeval_output_t08"), strict=True):
+        frame = datasets.load(name).to_frame().sample(frac=1, random_state=2)
+        frame.rename(columns={"prompt": "prompt_id"}).to_csv(tmp_path / f"{file}.csv", index=False)
+    script = SCRIPTS / "build_generation_sets.py"
+    run_script(monkeypatch, tmp_path, "--output", tmp_path / "built", script=script)
+    folder = resources.files("hero_bayes.data.datasets")
+    for name in GENERATIONS:
+        with (folder / f"{name}.parquet").open("rb") as bundled:
+            expected = pd.read_parquet(bundled)
+        built = pd.read_parquet(tmp_path / "built" / f"{name}.parquet")
+        pd.testing.assert_frame_equal(built, expected)
+    frame.iloc[1:].to_csv(tmp_path / "cruxeval_output_t08.csv", index=False)
+    with pytest.raises(SystemExit, match="not the cruxeval table"):
+        run_script(monkeypatch, tmp_path, script=script)
 
 
 def test_demo_rounds(demo, dices):
@@ -94,9 +156,9 @@ def source(tmp_path, dices):
     return tmp_path
 
 
-def run_script(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
-    runpy.run_path(str(SCRIPT), run_name="__main__")
+def run_script(monkeypatch, *arguments, script=SCRIPT):
+    monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
+    runpy.run_path(str(script), run_name="__main__")
 
 
 def test_script_rebuilds_the_bundled_tables(source, tmp_path, monkeypatch):

@@ -3,10 +3,18 @@
 import dataclasses
 from dataclasses import dataclass
 from importlib import resources
+from typing import Literal, overload
 
 import numpy as np
 import pandas as pd
 
+from hero_bayes.data.datasets.catalogue import (
+    GENERATION_SETS,
+    LABEL_SETS,
+    GenerationSet,
+    LabelSet,
+)
+from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import contained
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
@@ -17,53 +25,8 @@ DEMO_HISTORY_ITEMS = 175
 DEMO_GOLD_ITEMS = 40
 DEMO_RATERS = 10
 DEMO_SEED = 0
-
-
-@dataclass(frozen=True)
-class _Dataset:
-    """What is known of a bundled data set; the field names are the columns of `available`."""
-
-    name: str
-    items: int
-    labelers: int
-    labels: int
-    gold: int
-    licence: str
-    source: str
-    citation: str
-    covariates: tuple[str, ...]
-    abstain: tuple[int, ...]
-    about: str
-    changes: str
-
-
-DATASETS = {
-    "dices350": _Dataset(
-        name="dices350",
-        items=350,
-        labelers=123,
-        labels=40_356,
-        gold=350,
-        licence="CC BY 4.0 (Google LLC)",
-        source="https://github.com/google-research-datasets/dices-dataset",
-        citation=(
-            "Aroyo et al. (2023). DICES Dataset: Diversity in Conversational AI Evaluation for "
-            "Safety. arXiv:2306.11247"
-        ),
-        covariates=("n_turns", "context_chars", "response_chars", "file_order"),
-        abstain=(2,),
-        about=(
-            "Safety of the last reply in 350 adversarial conversations with a chatbot: 123 crowd "
-            "raters judge every conversation (1 unsafe, 0 not unsafe, unsure an abstention); gold "
-            "is the verdict of an expert panel."
-        ),
-        changes=(
-            "texts, all answers but the overall verdict, and raters' demographic data left out; "
-            "lengths of the texts added; raters numbered by the position of their rating; all "
-            "raters kept"
-        ),
-    )
-}
+SIZES = ("items", "labelers", "labels", "gold", "prompts", "models", "generations")
+DATASETS: dict[str, LabelSet | GenerationSet] = {**LABEL_SETS, **GENERATION_SETS}
 
 
 @dataclass(frozen=True)
@@ -86,16 +49,17 @@ class DemoRounds:
 
 
 def available() -> pd.DataFrame:
-    """List the bundled data sets: sizes, licence, source, citation.
+    """List the bundled data sets: kind, sizes, licence, source, citation.
 
     Returns
     -------
     pandas.DataFrame
-        One row a data set; ``labels`` does not count abstentions, ``gold`` counts items.
+        One row a data set. ``kind`` is "labels" or "generations"; sizes of the other kind are
+        missing. ``labels`` does not count abstentions, ``gold`` counts items.
     """
-    columns = ["name", "items", "labelers", "labels", "gold", "licence", "source", "citation"]
-    rows = [[getattr(entry, column) for column in columns] for entry in DATASETS.values()]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["name", "kind", *SIZES, "licence", "source", "citation"]
+    rows = [[getattr(entry, column, None) for column in columns] for entry in DATASETS.values()]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(SIZES, "Int64"))
 
 
 def describe(name: str) -> str:
@@ -113,8 +77,14 @@ def describe(name: str) -> str:
     )
 
 
-def load(name: str) -> Labels:
-    """Load a bundled data set with all its labels, gold and covariates.
+@overload
+def load(name: Literal["dices350"]) -> Labels: ...
+@overload
+def load(name: Literal["game24_gpt4", "cruxeval"]) -> Generations: ...
+@overload
+def load(name: str) -> Labels | Generations: ...
+def load(name: str) -> Labels | Generations:
+    """Load a bundled data set.
 
     Parameters
     ----------
@@ -123,8 +93,9 @@ def load(name: str) -> Labels:
 
     Returns
     -------
-    Labels
-        The whole set as one table.
+    Labels or Generations
+        By the ``kind`` of the set; with all its labels, gold and covariates, or all its scored
+        generations and their answers.
 
     Raises
     ------
@@ -135,13 +106,13 @@ def load(name: str) -> Labels:
     --------
     >>> load("dices350").n_items
     350
+    >>> load("game24_gpt4")
+    Generations(100 prompts, 2 models, k = 100)
     """
     entry = _entry(name)
-    folder = resources.files(__name__)
-    frames = []
-    for table in ("labels", "items"):
-        with (folder / f"{name}_{table}.parquet").open("rb") as file:
-            frames.append(pd.read_parquet(file))
+    if isinstance(entry, GenerationSet):
+        return Generations.from_frame(_table(name))
+    frames = (_table(f"{name}_{table}") for table in ("labels", "items"))
     return Labels.from_frames(*frames, covariates=entry.covariates, abstain=entry.abstain)
 
 
@@ -183,7 +154,12 @@ def demo_rounds() -> DemoRounds:
     )
 
 
-def _entry(name: str) -> _Dataset:
+def _entry(name: str) -> LabelSet | GenerationSet:
     if name not in DATASETS:
         raise DataError(f"there is no data set {name!r}; available are {', '.join(DATASETS)}")
     return DATASETS[name]
+
+
+def _table(name: str) -> pd.DataFrame:
+    with (resources.files(__name__) / f"{name}.parquet").open("rb") as file:
+        return pd.read_parquet(file)
