@@ -1,0 +1,170 @@
+"""The two variances that every design of prompts and generations rests on."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from hero_bayes.data.generations import Generations
+from hero_bayes.data.identifiers import some
+from hero_bayes.difficulty.laws import laws, prompt_draws
+from hero_bayes.difficulty.moments import Moments, moments
+from hero_bayes.difficulty.prompt_means import (
+    Codes,
+    Floats,
+    as_generations,
+    group_codes,
+    within_variance,
+)
+from hero_bayes.errors import DataError, Refusal
+
+__all__ = ["Variances", "variances"]
+
+#: Draws of the Bayesian bootstrap over prompts.
+DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Squared standard error of a mean over n prompts, k generations each: (b + w / k) / n.
+
+    Attributes
+    ----------
+    between, within : float
+        b = sigma^2 (times the design effect of related prompts) and w = mu - mu^2 - sigma^2.
+    n_prompts : int
+        Prompts that told so.
+    draws : tuple of float64 array (draw), or None
+        Draws of b and w: of a posterior, or of a bootstrap over prompts.
+    posterior : bool
+        Whether they are of a posterior; then point values are medians over draws.
+    identified : bool
+        False with one generation per prompt: then all variance is in w, and only k = 1 makes sense.
+    """
+
+    between: float
+    within: float
+    n_prompts: int
+    draws: tuple[Floats, Floats] | None = None
+    posterior: bool = False
+    identified: bool = True
+
+    def per_prompt(self, k: float) -> float:
+        """Point value of b + w / k; b for infinite k."""
+        if self.posterior:
+            return float(np.median(self.drawn(k)))
+        return self.between + self.within / k
+
+    def drawn(self, k: float) -> Floats:
+        """Draws of b + w / k."""
+        if self.draws is None:
+            raise Refusal(
+                "moments alone do not say how sure they are; pass the generations or a fit"
+            )
+        return self.draws[0] + self.draws[1] / k
+
+    def share_between(self, k: float) -> float:
+        """Share of the squared standard error that comes from the prompts."""
+        if not self.identified:
+            return float("nan")
+        if self.posterior and self.draws is not None:
+            return float(np.median(self.draws[0] / self.drawn(k)))
+        return self.between / self.per_prompt(k)
+
+
+def variances(
+    source: Moments | Generations | pd.DataFrame | xr.DataTree,
+    model: str | None = None,
+    random_seed: int = 0,
+) -> Variances:
+    """Variances of one model, from moments, generations or a fit.
+
+    Raises
+    ------
+    Refusal
+        If every generation (or none) is correct, or there is one prompt.
+    """
+    if isinstance(source, Moments):
+        return _from_moments(source)
+    if isinstance(source, Generations | pd.DataFrame):
+        generations = as_generations(source)
+        found = moments(generations, model)
+        point = _from_moments(found)
+        cells = generations.cells_of(model)
+        draws = _bootstrap(generations, cells, _design_effect(found), random_seed)
+        return replace(point, draws=draws)
+    by_model = laws(source)
+    if model is None and len(by_model) > 1:
+        raise Refusal(
+            f"there are {len(by_model)} models: choose one with model=, of {some(by_model)}"
+        )
+    name = next(iter(by_model)) if model is None else str(model)
+    if name not in by_model:
+        raise DataError(f"no model {model!r}; there are {some(by_model)}")
+    law = by_model[name]
+    between = law.sigma**2
+    within = np.maximum(law.mu - law.mu**2 - between, 0.0)
+    return Variances(
+        between=float(np.median(between)),
+        within=float(np.median(within)),
+        n_prompts=prompt_draws(source, name).shape[1],
+        draws=(between, within),
+        posterior=True,
+    )
+
+
+def _from_moments(found: Moments) -> Variances:
+    """Variances from moments.
+
+    mu (1 - mu) falls short of its unbiased estimate by the variance of mu over unrelated prompts.
+    """
+    n = found.n_prompts
+    if n < 2:
+        raise Refusal("one prompt does not show how prompts differ; plan from at least two")
+    if found.mu in (0.0, 1.0):
+        raise Refusal(
+            f"every generation is {'correct' if found.mu else 'wrong'}, so nothing shows how "
+            "prompts differ; plan from a fit: plan(hb.difficulty.fit(generations), ...)"
+        )
+    if not np.isfinite(found.standard_error):
+        raise Refusal(f"nothing to plan from: {found.reason}")
+    if not found.identified:
+        squared = n * found.standard_error**2
+        return Variances(between=0.0, within=squared, n_prompts=n, identified=False)
+    total = found.mu - found.mu**2 + found.within + found.sigma_squared / n
+    sigma_squared = min(max(found.sigma_squared, 0.0), total)
+    return Variances(
+        between=sigma_squared * _design_effect(found), within=total - sigma_squared, n_prompts=n
+    )
+
+
+def _design_effect(found: Moments) -> float:
+    """How much related prompts inflate the variance between prompts."""
+    if not (found.clustered and found.identified and found.sigma_squared > 0.0):
+        return 1.0
+    return max(found.between, 0.0) * found.n_prompts / found.sigma_squared
+
+
+def _bootstrap(
+    generations: Generations, cells: Codes, effect: float, random_seed: int
+) -> tuple[Floats, Floats]:
+    """Draws of b and w by the Bayesian bootstrap: Dirichlet weights on prompts (or groups).
+
+    A weighted variance is short by (G - 1) / (G + 1) on average, which is put back.
+    """
+    n_correct, k = generations.n_correct[cells], generations.k[cells]
+    group, p_hat = group_codes(generations, cells), n_correct / k
+    n_groups = int(group.max()) + 1
+    own = within_variance(n_correct, k)  # NaN with one generation everywhere
+    parts = np.column_stack([p_hat, p_hat**2, own, own / k])
+    rng = np.random.default_rng(random_seed)
+    means = np.empty((DRAWS, parts.shape[1]))
+    for draw in range(DRAWS):
+        weight = rng.standard_exponential(n_groups)[group]
+        means[draw] = weight @ parts / weight.sum()
+    mean, square, within, noise = means.T
+    variance = (square - mean**2) * (n_groups + 1) / (n_groups - 1)
+    if not k.max() > 1:
+        return np.zeros(DRAWS), variance
+    return np.maximum(variance - noise, 0.0) * effect, within
