@@ -41,6 +41,7 @@ from hero_bayes.models.hero import hero
 from hero_bayes.models.hero_regression import hero_regression
 from hero_bayes.models.pooled import pooled
 from hero_bayes.models.pooled_drift import pooled_drift
+from hero_bayes.models.prompt_labels import prompt_labels
 
 #: Complete models by the name that ``hb.fit(model=...)`` takes.
 MODELS: dict[str, Callable[..., Any]] = {
@@ -48,6 +49,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "pooled": pooled,
     "regression": hero_regression,
     "drift": pooled_drift,
+    "prompt_labels": prompt_labels,
 }
 
-__all__ = ["MODELS", "hero", "hero_regression", "pooled", "pooled_drift"]
+__all__ = ["MODELS", "hero", "hero_regression", "pooled", "pooled_drift", "prompt_labels"]

@@ -1,13 +1,11 @@
 """Outcome x labelers x transport, put together over the two label tables."""
 
 import pymc as pm
-import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from hero_bayes.data.counts import gold_code
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel
-from hero_bayes.likelihoods.latent_class import mixture_log_likelihood
 from hero_bayes.models.independent import LabelerRates, class_log_likelihood
 from hero_bayes.models.truth import TruthPrior
 
@@ -30,8 +28,9 @@ def two_rounds(
     """Add the labels and gold of both rounds to the model on the stack.
 
     Registers the deterministic ``class_log_likelihood`` (item, truth) of the current items, and one
-    potential a round, ``history_labels`` (history_item) and ``current_labels`` (item), with the
-    log-likelihood of each item, summed over its truth where gold is missing.
+    potential a round, ``history_labels`` and ``current_labels``, with the log-likelihood of each
+    item (of each prompt, where the outcome layer ties a prompt's items together), summed over the
+    truth where gold is missing.
     """
     past, now = _gold(panel.history, "history_"), _gold(panel.current, "")
     history = class_log_likelihood(panel.history, history_rates, "history_", past.shape[0])
@@ -40,10 +39,10 @@ def two_rounds(
         class_log_likelihood(panel.current, current_rates, "", now.shape[0]),
         dims=("item", "truth"),
     )
-    terms = mixture_log_likelihood(history, outcome.history, past, pt)
-    pm.Potential("history_labels", terms, dims="history_item")
-    terms = mixture_log_likelihood(current, outcome.current, now, pt)
-    pm.Potential("current_labels", terms, dims="item")
+    terms, dim = outcome.history.log_likelihood(history, past)
+    pm.Potential("history_labels", terms, dims=dim)
+    terms, dim = outcome.current.log_likelihood(current, now)
+    pm.Potential("current_labels", terms, dims=dim)
 
 
 def _gold(labels: Labels, prefix: str) -> TensorVariable:

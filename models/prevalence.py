@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from hero_bayes.data.panel import Panel
-from hero_bayes.models.truth import TruthPrior
+from hero_bayes.models.truth import TruthPrior, independent_items
 
 
 def prevalence(panel: Panel, prior: tuple[float, float] = (1.0, 1.0)) -> TruthPrior:
@@ -25,7 +25,7 @@ def prevalence(panel: Panel, prior: tuple[float, float] = (1.0, 1.0)) -> TruthPr
     """
     history_rate = pm.Beta("history_prevalence", prior[0], prior[1], dims="history_group")
     rate = pm.Beta("prevalence", prior[0], prior[1], dims="group")
-    return TruthPrior(
+    return independent_items(
         log_class_prior(history_rate)[group_index(panel, "history")],
         log_class_prior(rate)[group_index(panel, "current")],
     )

@@ -8,7 +8,7 @@ from pytensor.tensor.variable import TensorVariable
 from hero_bayes.data.covariates import Design
 from hero_bayes.data.panel import Panel
 from hero_bayes.models.prevalence import group_index
-from hero_bayes.models.truth import TruthPrior
+from hero_bayes.models.truth import TruthPrior, independent_items
 
 
 def regression(panel: Panel, features: Design, slope_prior: float = 1.0) -> TruthPrior:
@@ -50,7 +50,9 @@ def regression(panel: Panel, features: Design, slope_prior: float = 1.0) -> Trut
     group_idx, history_idx = group_index(panel, "current"), group_index(panel, "history")
     history_logit = history_intercept[history_idx] + history_part
     _register_rates(intercept, history_part, history_logit, history_idx)
-    return TruthPrior(log_expit_pair(history_logit), log_expit_pair(intercept[group_idx] + part))
+    return independent_items(
+        log_expit_pair(history_logit), log_expit_pair(intercept[group_idx] + part)
+    )
 
 
 def _register_rates(

@@ -53,7 +53,7 @@ class Provenance:
 def posterior_dataset(result: Draws, current: Labels) -> xr.Dataset:
     """Learned draws with the current round's prevalence and item rate in place."""
     dims = ("chain", "draw", "group")
-    names = {"prevalence", "intercept"} if result.now.intercept is not None else {"prevalence"}
+    names = {"prevalence", *result.now.parameters}
     learned = result.learned.drop_vars(names, errors="ignore")
     learned = learned.drop_vars([d for d in ("group",) if d in learned.coords])
     first = xr.Dataset(
@@ -64,8 +64,8 @@ def posterior_dataset(result: Draws, current: Labels) -> xr.Dataset:
             "group": current.groups("current"),
         },
     )
-    if result.now.intercept is not None:
-        first["intercept"] = (dims, result.now.intercept)
+    for name, value in result.now.parameters.items():
+        first[name] = (dims, value)
     first["prevalence"].attrs["description"] = "rate among new items from the same source"
     first["item_rate"].attrs["description"] = "share of positives among the items at hand"
     return first.merge(learned, combine_attrs="drop")

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from pymc.model.transform.conditioning import remove_value_transforms
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.prompts import prompt_slots
 from hero_bayes.inference.graph import batched, evidence_function
+from hero_bayes.inference.outcome import outcome_of
 from hero_bayes.inference.program import Program
 
 FloatArray = NDArray[np.float64]
@@ -21,6 +23,8 @@ LOG_LIKELIHOOD_LIMIT = 20_000_000
 PREDICTED_DRAWS = 100
 #: Predicted labels (draws x labels) above which they are left out.
 PREDICTED_LIMIT = 20_000_000
+#: What the log-likelihood of a round may run over: items, or prompts whose items hang together.
+ROUND_DIMS = ("history_item", "history_prompt", "item", "prompt")
 #: What the groups of a fit speak of.
 STAGE = {
     "cut": "stage 1: history, and current items with gold",
@@ -36,7 +40,7 @@ def pointwise(
     Parameters
     ----------
     model : pm.Model
-        The model that was sampled. Its potentials over ``history_item`` and ``item`` are the items'
+        The model that was sampled. Its potentials over items, or prompts, are their
         log-likelihoods.
     draws : Dataset
         Its draws (chain, draw, ...).
@@ -53,7 +57,7 @@ def pointwise(
     rounds = [
         (p, role)
         for p in model.potentials
-        for role in ("history_item", "item")
+        for role in ROUND_DIMS
         if tuple(model.named_vars_to_dims.get(p.name, ())) == (role,)
     ]
     size = sum(len(model.coords[role]) for _, role in rounds)
@@ -61,7 +65,7 @@ def pointwise(
     if not rounds or size * n_chains * n_draws > LOG_LIKELIHOOD_LIMIT:
         return None
     plain = remove_value_transforms(model)
-    own = {"prevalence", "intercept"} if cut else set()
+    own = set(outcome_of(model, cut=False).own) | {"prevalence"} if cut else set()
     names = [rv.name for rv in plain.free_RVs if rv.name not in own]
     inputs = [plain.rvs_to_values[rv] for rv in plain.free_RVs]
     potentials = [plain[p.name] for p, _ in rounds]
@@ -71,7 +75,11 @@ def pointwise(
     stored = [draws[rv.name].to_numpy() for rv in plain.free_RVs]
     parts = [function([value[chain] for value in stored]) for chain in range(n_chains)]
     likelihood, prior = (np.stack([part[k] for part in parts]) for k in range(2))
-    items = [f"{role.removesuffix('item')}{i}" for _, role in rounds for i in model.coords[role]]
+    items = [
+        f"{'history_' if role.startswith('history_') else ''}{name}"
+        for _, role in rounds
+        for name in model.coords[role]
+    ]
     coords = {"chain": draws["chain"], "draw": draws["draw"]}
     stage = {"speaks_of": STAGE["cut" if cut else "joint"]}
     return (
@@ -139,7 +147,9 @@ def replicate(
     """New labels of one round at one draw of the parameters."""
     prefix = "history_" if role == "history" else ""
     rates = "current_" if role == "current" and "current_sensitivity" in draw else ""
-    if f"{prefix}intercept" in draw:
+    if f"{prefix}icc" in draw:
+        chance = prompt_chances(labels, role, draw, rng)
+    elif f"{prefix}intercept" in draw:
         logit = draw[f"{prefix}intercept"][labels.group_idx] + draw[f"{prefix}covariate_log_odds"]
         chance = 1.0 / (1.0 + np.exp(-logit))
     else:
@@ -152,6 +162,22 @@ def replicate(
         1.0 - draw[f"{rates}specificity"][labels.labeler_idx],
     )
     return (rng.random(labels.n_labels) < positive).astype(np.int8)
+
+
+def prompt_chances(
+    labels: Labels, role: str, draw: Mapping[str, FloatArray], rng: np.random.Generator
+) -> FloatArray:
+    """P(truth 1) of every item: that of its prompt, drawn anew from its group's law."""
+    prefix = "history_" if role == "history" else ""
+    table = prompt_slots(labels, role)
+    mean = draw[f"{prefix}prevalence"][table.group_idx]
+    icc = np.clip(draw[f"{prefix}icc"][table.group_idx], 1e-12, 1.0 - 1e-12)
+    total = (1.0 - icc) / icc
+    edge = np.finfo(float).tiny
+    q = rng.beta(np.maximum(mean * total, edge), np.maximum((1.0 - mean) * total, edge))
+    chance = np.zeros(labels.n_items + 1)
+    chance[table.slots] = q[:, None]
+    return chance[1:]
 
 
 def sums_between(values: NDArray[np.int8], ends: NDArray[np.int64]) -> NDArray[np.int64]:

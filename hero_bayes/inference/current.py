@@ -25,14 +25,14 @@ EVIDENCE_DRAWS = 1000
 class CurrentRound:
     """Draws about the current round, chains first.
 
-    ``prevalence`` and ``item_rate`` are (chain, draw, group), ``intercept`` likewise where the
-    outcome layer has one; ``log_ratio`` and ``prior_log_odds`` are (chain, kept draw, item), with
+    ``prevalence`` and ``item_rate`` are (chain, draw, group), and so are the further ``parameters``
+    of the groups, by name; ``log_ratio`` and ``prior_log_odds`` are (chain, kept draw, item), with
     ``kept`` the positions of the kept draws.
     """
 
     prevalence: FloatArray
     item_rate: FloatArray
-    intercept: FloatArray | None
+    parameters: Mapping[str, FloatArray]
     log_ratio: FloatArray
     prior_log_odds: FloatArray
     kept: NDArray[np.integer]
@@ -81,7 +81,9 @@ def current_round(
     position = {int(draw): k for k, draw in enumerate(kept)}
     items = [np.flatnonzero(current.group_idx == g) for g in range(current.n_groups)]
     prevalence = np.full((n_chains, n_draws, current.n_groups), np.nan)
-    item_rate, intercept = np.full_like(prevalence, np.nan), np.full_like(prevalence, np.nan)
+    item_rate = np.full_like(prevalence, np.nan)
+    more = [name for name in outcome.own if name != "prevalence"]
+    parameters = {name: np.full_like(prevalence, np.nan) for name in more}
     log_ratio = np.empty((n_chains, kept.size, current.n_items))
     prior_log_odds = np.empty_like(log_ratio)
     for chain in range(n_chains):
@@ -97,22 +99,19 @@ def current_round(
                 log_ratio[chain, slot] = values["log_ratio"]
             for g, item_idx in enumerate(items):
                 clamped = clamp_gold(values["log_ratio"][item_idx], current.gold[item_idx])
-                drawn = (
-                    outcome.exact(g, clamped, values, item_idx, rng)
-                    if cut
-                    else outcome.given(g, values, item_idx, rng)
-                )
+                draw_group = outcome.exact if cut else outcome.given
+                drawn = draw_group(g, clamped, values, item_idx, rng)
                 chance = kernels.truth_probability(clamped, drawn.prior_log_odds)
                 prevalence[chain, draw, g] = drawn.prevalence
-                if drawn.intercept is not None:
-                    intercept[chain, draw, g] = drawn.intercept
+                for name, value in drawn.parameters.items():
+                    parameters[name][chain, draw, g] = value
                 item_rate[chain, draw, g] = np.mean(rng.random(item_idx.size) < chance)
                 if slot is not None:
                     prior_log_odds[chain, slot, item_idx] = drawn.prior_log_odds
     return CurrentRound(
         prevalence=prevalence,
         item_rate=item_rate,
-        intercept=None if np.isnan(intercept).all() else intercept,
+        parameters=parameters,
         log_ratio=log_ratio,
         prior_log_odds=prior_log_odds,
         kept=kept,
@@ -126,21 +125,20 @@ def at_mode(
     outcome: Outcome,
 ) -> CurrentRound:
     """The current round at one value of everything: item rates are mean P(y_i = 1)."""
-    rng = np.random.default_rng(0)
-    everything = {**values, **evidence, **history_weights(evidence, rng)}
     shape = (1, 1, current.n_groups)
     item_rate = np.empty(shape)
     prior_log_odds = np.empty(current.n_items)
+    everything = {**values, **evidence}
     for g in range(current.n_groups):
         item_idx = np.flatnonzero(current.group_idx == g)
-        prior_log_odds[item_idx] = outcome.given(g, everything, item_idx, rng).prior_log_odds
         clamped = clamp_gold(evidence["log_ratio"][item_idx], current.gold[item_idx])
-        item_rate[0, 0, g] = kernels.truth_probability(clamped, prior_log_odds[item_idx]).mean()
-    intercept = values.get("intercept")
+        prior = outcome.prior_log_odds(g, clamped, everything, item_idx)
+        item_rate[0, 0, g] = kernels.truth_probability(clamped, prior).mean()
+        prior_log_odds[item_idx] = prior
     return CurrentRound(
         prevalence=np.reshape(values["prevalence"], shape),
         item_rate=item_rate,
-        intercept=None if intercept is None else np.reshape(intercept, shape),
+        parameters={n: np.reshape(values[n], shape) for n in outcome.own if n != "prevalence"},
         log_ratio=evidence["log_ratio"][None, None],
         prior_log_odds=prior_log_odds[None, None],
         kept=np.array([0]),

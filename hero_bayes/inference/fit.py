@@ -235,19 +235,20 @@ def derived_from_rate(program: Program, draws: xr.Dataset, now: CurrentRound) ->
 
     Stage 1 holds them at rates that only the gold of the current round has informed.
     """
-    full = program.full
-    own = "prevalence" if now.intercept is None else "intercept"
-    rate = full[own]
+    full, outcome = program.full, program.outcome
+    own = {full[name] for name in outcome.own}
     names = [
         name
         for name in stored_variables(full)
-        if name not in ("prevalence", own) and rate in set(ancestors([full[name]]))
+        if name not in ("prevalence", *outcome.own) and own & set(ancestors([full[name]]))
     ]
     if not names:
         return xr.Dataset()
     stacked = {rv.name: draws[rv.name].to_numpy() for rv in full.free_RVs}
-    stacked[own] = now.prevalence if now.intercept is None else now.intercept
-    shape = stacked[own].shape[:2]
+    if "prevalence" in outcome.own:
+        stacked["prevalence"] = now.prevalence
+    stacked |= now.parameters
+    shape = now.prevalence.shape[:2]
     flat = {name: v.reshape(-1, *v.shape[2:]) for name, v in stacked.items()}
     values = deterministic_function(full, names)(flat)
     return named_dataset(
@@ -312,11 +313,15 @@ def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
     begin = program.find_start(start)
     found = find_mode(program.learning, begin)
     if program.cut:
-        own = "prevalence" if "prevalence" in found.values else "intercept"
-        if own not in found.values:
-            raise Refusal(f'posterior="cut" needs a free variable "prevalence" (group); {REMEDY}')
-        others = {k: v for k, v in found.values.items() if k != own}
-        found = find_mode(program.full, {own: begin[own]}, fixed=others)
+        own = outcome_of(program.full, cut=False).own
+        if not set(own) <= set(found.values):
+            raise Refusal(
+                f'posterior="cut" needs free variables {", ".join(own)} (group); {REMEDY}'
+            )
+        others = {k: v for k, v in found.values.items() if k not in own}
+        found = find_mode(
+            program.full, {k: begin.get(k, found.values[k]) for k in own}, fixed=others
+        )
     full = program.full
     values = first(deterministic_function(full, stored_variables(full))(one(found.values)))
     draws = named_dataset({name: value[None, None] for name, value in values.items()}, full)

@@ -8,6 +8,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from hero_bayes.inference.graph import LONG_DIMS
+
 FloatArray = NDArray[np.float64]
 
 R_HAT = 1.01
@@ -23,8 +25,6 @@ INFORMATIVE = 0.05
 FLIPPED_SHARE = 0.05
 #: Labelers near chance may hold less than this share of the current labels.
 CHANCE_SHARE = 0.5
-#: Dimensions of variables over items, which are not judged.
-ITEM_DIMS = frozenset({"item", "history_item"})
 #: Variables that may never be the same in every draw.
 MUST_VARY = frozenset({"prevalence", "history_prevalence", "sensitivity", "specificity"})
 LONGER = "run longer chains (draws=2000, tune=2000)"
@@ -45,7 +45,7 @@ def sampler_checks(fit: xr.DataTree) -> list[Check]:
     """R-hat and effective sample sizes by variable, divergences, energy, and the chains' modes."""
     checks = []
     for name, draws in fit["posterior"].to_dataset().data_vars.items():
-        if not ITEM_DIMS & set(map(str, draws.dims)):
+        if not LONG_DIMS & set(map(str, draws.dims)):
             checks += convergence(str(name), draws)
     statistics = fit["sample_stats"].to_dataset() if "sample_stats" in fit.children else None
     return [*checks, divergences(statistics), energy(statistics), *modes_of_chains(fit)]

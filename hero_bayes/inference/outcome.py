@@ -1,7 +1,7 @@
 """How the current prevalence is drawn, given draws of everything else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -13,40 +13,67 @@ from hero_bayes.errors import Refusal
 from hero_bayes.inference import kernels
 
 FloatArray = NDArray[np.float64]
+Positions = NDArray[np.integer]
 
 REMEDY = 'give it pm.Beta("prevalence", ..., dims="group"), or use posterior="joint"'
 
 
 @dataclass(frozen=True)
 class GroupDraw:
-    """One draw about one current group: its rate, its items' prior log odds, its own parameter."""
+    """One draw about one current group.
+
+    Attributes
+    ----------
+    prevalence : float
+    prior_log_odds : array (item of the group)
+        Log odds of truth 1 of each item, before its own labels.
+    parameters : mapping of str to float
+        The group's further parameters by name, such as an intercept.
+    """
 
     prevalence: float
     prior_log_odds: FloatArray
-    intercept: float | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 class Outcome(Protocol):
-    """An outcome layer's part in the second stage."""
+    """An outcome layer's part in the second stage.
+
+    ``own`` names the free variables (group) that the second stage draws.
+    """
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names of the group's own free variables."""
 
     def exact(
         self,
         group: int,
         log_ratio: FloatArray,
         values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
+        item_idx: Positions,
         rng: np.random.Generator,
     ) -> GroupDraw:
-        """Draw the group's parameter from its one-dimensional posterior (cut)."""
+        """Draw the group's parameters from their posterior given the evidence (cut)."""
 
     def given(
         self,
         group: int,
+        log_ratio: FloatArray,
         values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
+        item_idx: Positions,
         rng: np.random.Generator,
     ) -> GroupDraw:
         """The group's rate and prior log odds at the drawn parameters (joint)."""
+
+    def prior_log_odds(
+        self,
+        group: int,
+        log_ratio: FloatArray,
+        values: Mapping[str, FloatArray],
+        item_idx: Positions,
+    ) -> FloatArray:
+        """Log odds of truth 1 of each item before its own labels, at one value of everything."""
 
 
 def log_odds(rate: float) -> float:
@@ -61,13 +88,14 @@ class PrevalenceOutcome:
 
     alpha: FloatArray
     beta: FloatArray
+    own: tuple[str, ...] = ("prevalence",)
 
     def exact(
         self,
         group: int,
         log_ratio: FloatArray,
         values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
+        item_idx: Positions,
         rng: np.random.Generator,
     ) -> GroupDraw:
         """Rate drawn given the items' evidence; gold (+inf, -inf) counts as observed truth."""
@@ -82,13 +110,24 @@ class PrevalenceOutcome:
     def given(
         self,
         group: int,
+        log_ratio: FloatArray,
         values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
+        item_idx: Positions,
         rng: np.random.Generator,
     ) -> GroupDraw:
         """The drawn rate itself."""
         rate = float(values["prevalence"][group])
         return GroupDraw(rate, np.full(item_idx.size, log_odds(rate)))
+
+    def prior_log_odds(
+        self,
+        group: int,
+        log_ratio: FloatArray,
+        values: Mapping[str, FloatArray],
+        item_idx: Positions,
+    ) -> FloatArray:
+        """Those of the rate."""
+        return np.full(item_idx.size, log_odds(float(values["prevalence"][group])))
 
 
 @dataclass(frozen=True)
@@ -97,13 +136,14 @@ class RegressionOutcome:
 
     location: FloatArray
     scale: FloatArray
+    own: tuple[str, ...] = ("intercept",)
 
     def exact(
         self,
         group: int,
         log_ratio: FloatArray,
         values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
+        item_idx: Positions,
         rng: np.random.Generator,
     ) -> GroupDraw:
         """Intercept drawn given the evidence; the rate averages over re-weighted history items."""
@@ -114,28 +154,36 @@ class RegressionOutcome:
             self.scale[group],
             rng.random(),
         )
-        return self._at(intercept, values, item_idx, rng)
+        return self._at(intercept, values, item_idx)
 
     def given(
         self,
         group: int,
+        log_ratio: FloatArray,
         values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
+        item_idx: Positions,
         rng: np.random.Generator,
     ) -> GroupDraw:
         """The rate at the drawn intercept, over re-weighted history items."""
-        return self._at(float(values["intercept"][group]), values, item_idx, rng)
+        return self._at(float(values["intercept"][group]), values, item_idx)
+
+    def prior_log_odds(
+        self,
+        group: int,
+        log_ratio: FloatArray,
+        values: Mapping[str, FloatArray],
+        item_idx: Positions,
+    ) -> FloatArray:
+        """Intercept plus the item's part."""
+        return np.asarray(values["intercept"][group] + values["covariate_log_odds"][item_idx])
 
     def _at(
-        self,
-        intercept: float,
-        values: Mapping[str, FloatArray],
-        item_idx: NDArray[np.integer],
-        rng: np.random.Generator,
+        self, intercept: float, values: Mapping[str, FloatArray], item_idx: Positions
     ) -> GroupDraw:
         past, weight = values["history_covariate_log_odds"], values["history_weight"]
         rate = float(weight @ (1.0 / (1.0 + np.exp(-(intercept + past)))) / weight.sum())
-        return GroupDraw(rate, intercept + values["covariate_log_odds"][item_idx], intercept)
+        prior = intercept + values["covariate_log_odds"][item_idx]
+        return GroupDraw(rate, prior, {"intercept": intercept})
 
 
 def history_weights(
@@ -156,19 +204,28 @@ def outcome_of(model: pm.Model, *, cut: bool) -> Outcome:
     Raises
     ------
     Refusal
-        In a cut, if the current groups' parameter has no prior of its own in one dimension.
+        In a cut, if the current groups' parameters have no priors of their own.
     """
+    from hero_bayes.inference.prompt_outcome import PromptOutcome
+
     if {"intercept", "covariate_log_odds", "history_covariate_log_odds"} <= set(model.named_vars):
         return RegressionOutcome(*fixed_parameters(model, "intercept", "LogisticRV"))
+    if {"icc", "prompt_slots", "prompt_size"} <= set(model.named_vars):
+        return PromptOutcome.of(model)
     if not cut:
         n_groups = len(model.coords["group"])
         return PrevalenceOutcome(np.ones(n_groups), np.ones(n_groups))
-    rv = model.named_vars["prevalence"]
+    return PrevalenceOutcome(*beta_parameters(model, "prevalence"))
+
+
+def beta_parameters(model: pm.Model, name: str) -> tuple[FloatArray, FloatArray]:
+    """Beta parameters of a free variable over ``group``; a uniform on (0, 1) is one."""
+    rv = model.named_vars[name]
     if rv in model.free_RVs and type(rv.owner.op).__name__ == "UniformRV":
-        low, high = fixed_parameters(model, "prevalence", "UniformRV")
+        low, high = fixed_parameters(model, name, "UniformRV")
         if (low == 0).all() and (high == 1).all():
-            return PrevalenceOutcome(np.ones_like(low), np.ones_like(low))
-    return PrevalenceOutcome(*fixed_parameters(model, "prevalence", "BetaRV"))
+            return np.ones_like(low), np.ones_like(low)
+    return fixed_parameters(model, name, "BetaRV")
 
 
 def fixed_parameters(model: pm.Model, name: str, kind: str) -> tuple[FloatArray, FloatArray]:

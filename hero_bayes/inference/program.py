@@ -13,7 +13,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 from hero_bayes.inference.current import EvidenceFunction
 from hero_bayes.inference.density import Density
-from hero_bayes.inference.graph import evidence_function
+from hero_bayes.inference.graph import LONG_DIMS, evidence_function
 from hero_bayes.inference.outcome import Outcome, outcome_of
 from hero_bayes.inference.resolve import build
 from hero_bayes.inference.sampling import compile_nuts
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 Factory = Callable[..., pm.Model]
 
 #: Coordinates that may differ between the tables of one program; all others must not.
-FREE_COORDINATES = frozenset({"item", "history_item"})
+FREE_COORDINATES = LONG_DIMS
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,6 @@ def test_cut_regression_without_slopes_is_the_prevalence_posterior():
     now = second_stage(np.zeros(5), np.nan, 4000, current, cut=True, ratio=ratio)
     law = [draw_prevalence(ratio[2:], 2.0, 2.0, u) for u in (np.arange(2000) + 0.5) / 2000]
     assert kstest(now.prevalence.ravel(), law).pvalue > 1e-4
-    np.testing.assert_allclose(expit(now.intercept), now.prevalence, rtol=1e-12)
+    np.testing.assert_allclose(expit(now.parameters["intercept"]), now.prevalence, rtol=1e-12)
     assert now.item_rate.min() >= 0.1
     assert now.item_rate.max() <= 0.9

@@ -15,7 +15,7 @@ from hero_bayes.models.composition import coordinates, two_rounds
 from hero_bayes.models.independent import LabelerRates
 from hero_bayes.models.prevalence import group_index, log_class_prior, prevalence
 from hero_bayes.models.rigid import rigid
-from hero_bayes.models.truth import TruthPrior
+from hero_bayes.models.truth import independent_items
 
 
 def one_coin(history, current, *, accuracy_prior=(2.0, 1.0)):
@@ -114,7 +114,7 @@ def hierarchical(history, current):
         past = pm.Beta("history_prevalence", 1.0, 1.0, dims="history_group")
         logit = pm.Normal("mean") + pm.Normal("offset", dims="group")
         rate = pm.Deterministic("prevalence", pm.math.sigmoid(logit), dims="group")
-        truth = TruthPrior(
+        truth = independent_items(
             log_class_prior(past)[group_index(panel, "history")],
             log_class_prior(rate)[group_index(panel, "current")],
         )
