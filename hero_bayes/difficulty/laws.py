@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 #: The variables that fix the law of each shape.
 PARAMETERS = {"beta": ("mu", "icc"), "logit_normal": ("location", "scale")}
+#: A Beta's intraclass correlation stays this far from 0 and 1 where its density is evaluated.
+EDGE = 1e-9
 #: Standard normal deviates of the quadrature, equally spaced: the trapezoid rule converges
 #: exponentially here (the error is below 1e-15 for scales up to 20).
 DEVIATES = np.linspace(-8.5, 8.5, 1201)
@@ -136,6 +138,7 @@ def _flat(draws: xr.DataArray, dim: str) -> Floats:
 
 
 def _beta_parameters(mu: Floats, icc: Floats) -> tuple[Floats, Floats]:
+    icc = np.clip(icc, EDGE, 1.0 - EDGE)
     size = (1.0 - icc) / icc
     return mu * size, (1.0 - mu) * size
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from hero_bayes.errors import DataError
@@ -66,7 +67,10 @@ def plot_k_curve(table: pd.DataFrame) -> "Figure":
     """
     _need(table, ("k", "standard_error", "subsampled", "mc_error", "floor"))
     figure, axes = _figure()
-    axes.plot(table["k"], table["standard_error"], "-", color=COLOURS[0], label="predicted")
+    k, squared = table["k"].to_numpy(), table["standard_error"].to_numpy() ** 2
+    fine = np.geomspace(k[0], k[-1], 200)  # the squared error is a straight line in 1 / k
+    line = np.interp(-1.0 / fine, -1.0 / k, squared) ** 0.5
+    axes.plot(fine, line, "-", color=COLOURS[0], label="predicted")
     drawn = table[table["subsampled"].notna()]
     if len(drawn):
         axes.errorbar(

@@ -111,7 +111,11 @@ def test_k_curve_figure_shows_the_table(tmp_path):
     table = k_curve(from_counts([0, 1, 4, 5, 2], 5), (1, 2, 5, 20))
     figure = plot_k_curve(table)
     [axes] = figure.axes
-    assert axes.lines[0].get_ydata() == pytest.approx(table["standard_error"].to_numpy())
+    x, y = axes.lines[0].get_data()
+    assert (x[0], x[-1]) == pytest.approx((1, 20))
+    exact = k_curve(from_counts([0, 1, 4, 5, 2], 5), [3])["standard_error"][0]
+    # Between the k of the table too: the squared error is a straight line in 1 / k.
+    assert np.interp(-1 / 3, -1 / x, y**2) == pytest.approx(exact**2, rel=1e-9)
     assert len(axes.containers[0].lines[0].get_xdata()) == 3  # k = 20 cannot be subsampled
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "predicted",
@@ -127,3 +131,11 @@ def test_figures_want_their_tables():
         plot_k_curve(density(beta_fit([0.5], [0.5]), [0.5]))
     with pytest.raises(hb.DataError, match="lacks rows"):
         plot_density(density(beta_fit([0.5], [0.5]), [0.5]).iloc[:0])
+
+
+def test_limits_of_the_correlation_are_finite():
+    table = density(beta_fit([0.3, 0.3], [0.0, 1.0]), [0.1, 0.3])
+    assert np.isfinite(table[["density", "low", "high"]].to_numpy()).all()
+    split = shape_table(beta_fit([0.3], [1.0])).iloc[0]  # every prompt is at 0 or at 1
+    assert split["share_below_0.01"] == pytest.approx(0.7, abs=1e-6)
+    assert split["share_above_0.99"] == pytest.approx(0.3, abs=1e-6)
