@@ -155,3 +155,14 @@ def test_normal_range_against_simulation_and_tables():
 def test_impossible_moments_are_refused(mu, sigma):
     with pytest.raises(ValueError, match="no chance of success"):
         single_run_spread(mu, sigma, 100)
+
+
+@pytest.mark.parametrize(("model", "ordered"), [("codellama-34b", True), ("gpt-4-0613+cot", False)])
+def test_ordered_generations_are_found_in_real_logs(model, ordered):
+    # The index of codellama's generations is an order (accuracy falls with it), not a run.
+    table = hb.datasets.load("cruxeval").select(models=model).to_frame()
+    generations = Generations.from_frame(table, columns={"run": "generation"})
+    effect = run_effect(generations, n_permutations=200)
+    assert effect.n_runs == 10
+    assert (effect.spread > 4 * effect.expected_spread) == ordered
+    assert effect.visible == ordered
