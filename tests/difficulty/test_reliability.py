@@ -8,8 +8,11 @@ from many import beta_fit, from_counts, normal_fit
 from scipy import special, stats
 
 import hero_bayes as hb
+from hero_bayes.difficulty.fit import fit as difficulty_fit
+from hero_bayes.difficulty.planning import plan
 from hero_bayes.difficulty.prompt_means import mean_over_prompts, squared_error
 from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS, pass_at_k
+from hero_bayes.difficulty.shape import shape_table
 
 
 def test_equals_the_share_of_all_subsets():
@@ -158,3 +161,20 @@ def test_something_else_is_no_fit():
     del fit.attrs["shape"]
     with pytest.raises(hb.DataError, match=r"hb.difficulty.fit"):
         pass_at_k(fit)
+
+
+@pytest.mark.parametrize("shape", ["beta", "logit_normal"])
+def test_fits_are_understood(shape):
+    counts = from_counts([0, 1, 1, 3, 4, 6, 7, 8] * 5, 8)
+    fit = difficulty_fit(counts, shape=shape, mode="laplace", draws=50, chains=2, random_seed=1)
+    table = pass_at_k(fit, k=1).set_index("estimand")["pass_at_k"]
+    posterior = fit["posterior"].to_dataset()
+    # The fit sums over fixed nodes, 0.08 apart: error below 1e-6 for scales from 0.05 to 7.
+    assert table[NEW_PROMPTS] == pytest.approx(posterior["mu"].mean().item(), abs=1e-6)
+    assert table[THESE_PROMPTS] == pytest.approx(
+        posterior["mu_these_prompts"].mean().item(), abs=1e-12
+    )
+    ends = shape_table(fit)
+    assert ends["shape"].tolist() == [shape]
+    assert ends["sigma"][0] == pytest.approx(posterior["sigma"].mean().item(), abs=1e-12)
+    assert plan(fit, k=8)["n"].tolist() == [40]
