@@ -1,15 +1,294 @@
 """What is legal but dangerous in a table of generations."""
 
+import math
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from hero_bayes.data.findings import Findings
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import rankdata
+
+from hero_bayes.data.findings import Finding, Findings
+from hero_bayes.data.identifiers import INTEGER_PATTERN, number_of, some
 
 if TYPE_CHECKING:
     from hero_bayes.data.generations import Generations
 
-__all__ = ["generation_findings"]
+__all__ = ["generation_findings", "order_p_value", "score_p_value", "stopping_p_value"]
+
+#: Chance of a false alarm of a check, over all models.
+FALSE_ALARM = 0.01
+#: Fewer cells say too little of how k relates to the score.
+MIN_CELLS = 20
+
+Codes = NDArray[np.int64]
+Test = Callable[["Generations", Codes], float]
 
 
 def generation_findings(generations: "Generations") -> Findings:
-    """Return the findings; see `Generations.findings`."""
-    return Findings(())
+    """Look for what is legal but dangerous in a table of generations.
+
+    Parameters
+    ----------
+    generations : Generations
+
+    Returns
+    -------
+    Findings
+        ``informative_k``, ``missing_scores``, ``one_generation``, ``models_on_different_prompts``
+        (warnings) and ``ordered_generations`` (a note). The two that rest on a test raise a false
+        alarm in at most 1 % of harmless tables.
+    """
+    found = list(_informative_k(generations))
+    # Where sampling stops at an outcome, the last generation is special: that is no trend.
+    ordered = [] if found else list(_ordered_generations(generations))
+    return Findings(
+        (
+            *found,
+            *_missing_scores(generations),
+            *_one_generation(generations),
+            *_different_prompts(generations),
+            *ordered,
+        )
+    )
+
+
+def stopping_p_value(generations: "Generations", cells: Codes) -> float:
+    """Whether sampling a prompt stops because of the outcome just seen.
+
+    Parameters
+    ----------
+    generations : Generations
+        With a generation index; 1.0 without.
+    cells : int64 array
+        The cells of one model.
+
+    Returns
+    -------
+    float
+        Two-sided p-value; 1.0 where nothing can be said.
+
+    Notes
+    -----
+    At each index, the prompts that were generated there form a table: was it the prompt's last
+    scored generation, was it correct. If k does not depend on the outcomes these are unrelated,
+    whatever the order of the generations and the difficulty of the prompts. The tables are summed
+    as by Mantel and Haenszel (1959), with the correction for continuity.
+    """
+    if generations.generation is None or generations.k[cells].min() == generations.k[cells].max():
+        return 1.0
+    rows, cell, correct = _rows_of(generations, cells)
+    last = np.append(cell[1:] != cell[:-1], True)
+    index, _ = pd.factorize(generations.generation[rows])
+    size, stops, ones, both = (
+        np.bincount(index, weights=weights)
+        for weights in (np.ones(len(rows)), last, correct, last * correct)
+    )
+    expected = stops * ones / size
+    variance = expected * (size - stops) * (size - ones) / (size * np.maximum(size - 1, 1))
+    return _two_sided(abs(float((both - expected).sum())) - 0.5, float(variance.sum()))
+
+
+def score_p_value(generations: "Generations", cells: Codes) -> float:
+    """Whether prompts with more generations have other scores.
+
+    Parameters
+    ----------
+    generations : Generations
+    cells : int64 array
+        The cells of one model.
+
+    Returns
+    -------
+    float
+        Two-sided p-value; 1.0 where nothing can be said.
+
+    Notes
+    -----
+    If k does not depend on the outcomes, the mean of p_hat is the same at every k, though its
+    spread is not: a rank correlation of k and p_hat would raise false alarms. The test sums the
+    centred rank of k times p_hat - mean, over the largest of three standard errors: from the terms
+    themselves, from the variance of p_hat, and from its parts (spread of the prompts plus luck that
+    falls with k). Any one alone is too small where p is skewed and few prompts differ in k.
+    """
+    k, p_hat = generations.k[cells], generations.p_hat[cells]
+    if len(k) < MIN_CELLS or k.min() == k.max():
+        return 1.0
+    rank = rankdata(k)
+    weight, deviation = rank - rank.mean(), p_hat - p_hat.mean()
+    several = k > 1
+    luck = float((p_hat * (1 - p_hat) * k / np.maximum(k - 1, 1))[several].mean())
+    spread = max(float(p_hat.var(ddof=1)) - luck * float((1 / k).mean()), 0.0)
+    variance = max(
+        float(((weight * deviation) ** 2).sum()),
+        float((weight**2).sum() * p_hat.var(ddof=1)),
+        float((weight**2 * (spread + luck / k)).sum()),
+    )
+    return _two_sided(abs(float(weight @ deviation)), variance)
+
+
+def order_p_value(generations: "Generations", cells: Codes) -> float:
+    """Whether accuracy rises or falls with the generation index, within prompts.
+
+    Parameters
+    ----------
+    generations : Generations
+        With whole numbers as generation index; 1.0 without.
+    cells : int64 array
+        The cells of one model.
+
+    Returns
+    -------
+    float
+        Two-sided p-value; 1.0 where nothing can be said.
+
+    Notes
+    -----
+    The sum over generations of (index - mean index of the prompt) times correct. With the number
+    of correct generations of each prompt given, its mean and variance over all orders are exact:
+    0, and the sum over prompts of n (k - n) / (k (k - 1)) times the sum of squared deviations of
+    the index. It is compared with a normal law.
+    """
+    index = generations.generation
+    if index is None or not all(INTEGER_PATTERN.fullmatch(name) for name in np.unique(index)):
+        return 1.0
+    rows, cell, correct = _rows_of(generations, cells)
+    number = rankdata([int(name) for name in index[rows]], method="dense")
+    k, ones = generations.k[cells], generations.n_correct[cells]
+    mean = np.bincount(cell, weights=number) / k
+    deviation = number - mean[cell]
+    squares = np.bincount(cell, weights=deviation**2)
+    variance = squares * ones * (k - ones) / (k * np.maximum(k - 1, 1))
+    return _two_sided(abs(float(deviation @ correct)), float(variance.sum()))
+
+
+def _rows_of(generations: "Generations", cells: Codes) -> tuple[Codes, Codes, NDArray[np.float64]]:
+    """Rows of the cells, the position of the cell of each row in ``cells``, and the scores."""
+    assert generations.cell_idx is not None
+    assert generations.correct is not None
+    position = np.full(len(generations.k), -1, dtype=np.int64)
+    position[cells] = np.arange(len(cells))
+    cell = position[generations.cell_idx]
+    rows = np.flatnonzero(cell >= 0)
+    return rows, cell[rows], generations.correct[rows].astype(np.float64)
+
+
+def _two_sided(distance: float, variance: float) -> float:
+    if variance <= 0 or distance <= 0:
+        return 1.0
+    return min(1.0, 2 * float(ndtr(-distance / math.sqrt(variance))))
+
+
+def _smallest(generations: "Generations", *tests: Test) -> Iterator[tuple[str, Codes, float]]:
+    """Yield the models for which one of the tests rejects, with the corrected p-value."""
+    trials = generations.n_models * len(tests)
+    for position, name in enumerate(generations.models):
+        cells = np.flatnonzero(generations.model_idx == position)
+        p = min(1.0, trials * min(test(generations, cells) for test in tests))
+        if p <= FALSE_ALARM:
+            yield str(name), cells, p
+
+
+def _p(value: float) -> str:
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.4f}"
+
+
+def _informative_k(generations: "Generations") -> Iterator[Finding]:
+    tests: list[Test] = [score_p_value]
+    if generations.generation is not None:
+        tests.append(stopping_p_value)
+    said = []
+    for name, cells, p in _smallest(generations, *tests):
+        k, p_hat = generations.k[cells], generations.p_hat[cells]
+        short = k < k.max()
+        text = (
+            f"{name!r} scores {p_hat[short].mean():.1%} where it has fewer than {k.max()} "
+            f"({number_of(int(short.sum()), 'prompt')}), else {p_hat[~short].mean():.1%}"
+        )
+        if generations.generation is not None:
+            _, cell, correct = _rows_of(generations, cells)
+            last = np.append(cell[1:] != cell[:-1], True)
+            share = correct[last][short].mean()
+            text += f"; there {share:.1%} of the last generations are correct"
+        said.append(f"{text} ({_p(p)})")
+    if said:
+        yield Finding(
+            "warning",
+            "informative_k",
+            "the number of generations depends on the outcomes: " + "; ".join(said),
+            "fix k in advance; where sampling stopped at an outcome every score is biased, and "
+            "only the first generation of each prompt is a fair one; where generations failed, "
+            "score the failures as wrong if they are",
+        )
+
+
+def _ordered_generations(generations: "Generations") -> Iterator[Finding]:
+    if generations.generation is None:
+        return
+    said = []
+    for name, cells, p in _smallest(generations, order_p_value):
+        _, cell, correct = _rows_of(generations, cells)
+        change = np.flatnonzero(cell[1:] != cell[:-1]) + 1
+        first, last = np.append(0, change), np.append(change - 1, len(cell) - 1)
+        said.append(
+            f"{name!r} is correct in {correct[first].mean():.1%} of the first generations and "
+            f"{correct[last].mean():.1%} of the last ({_p(p)})"
+        )
+    if said:
+        yield Finding(
+            "note",
+            "ordered_generations",
+            "accuracy changes with the generation index: " + "; ".join(said),
+            "the index is no run and no seed: do not pass it as run, and subsample at random, not "
+            "by prefix; means and standard errors over all generations are not affected",
+        )
+
+
+def _missing_scores(generations: "Generations") -> Iterator[Finding]:
+    prompts, models = generations.missing_prompt, generations.missing_model
+    if prompts is None or models is None:
+        return
+    counts = pd.Series(models).value_counts().sort_index()
+    where = ", ".join(f"{name!r} {count:,}" for name, count in counts.head(5).items())
+    if len(counts) > 5:
+        where += f" and {len(counts) - 5:,} more models"
+    what = (
+        f"{number_of(len(prompts), 'generation')} without a score"
+        if generations.has_rows
+        else f"{number_of(len(prompts), 'cell')} with k = 0"
+    )
+    different = pd.unique(pd.Series(prompts))
+    yield Finding(
+        "warning",
+        "missing_scores",
+        f"{what} ({where}), in {number_of(len(different), 'prompt')}: {some(different)}",
+        "they count for nothing; score them as wrong if they are failures of the model",
+    )
+
+
+def _one_generation(generations: "Generations") -> Iterator[Finding]:
+    largest = np.zeros(generations.n_models, dtype=np.int64)
+    np.maximum.at(largest, generations.model_idx, generations.k)
+    if (largest == 1).any():
+        yield Finding(
+            "warning",
+            "one_generation",
+            f"one generation of every prompt (k = 1): {some(generations.models[largest == 1])}",
+            "sigma is not identified: difficulty and luck cannot be told apart; generate at least "
+            "twice for some prompts",
+        )
+
+
+def _different_prompts(generations: "Generations") -> Iterator[Finding]:
+    if len(generations.k) == generations.n_prompts * generations.n_models:
+        return
+    answered = np.bincount(generations.prompt_idx, minlength=generations.n_prompts)
+    shared = int((answered == generations.n_models).sum())
+    yield Finding(
+        "warning",
+        "models_on_different_prompts",
+        f"the {generations.n_models} models share {shared:,} of {generations.n_prompts:,} prompts",
+        "scores on different prompts do not compare: use difference_moments, which pairs by prompt",
+    )
