@@ -217,10 +217,11 @@ def _informative_k(generations: "Generations") -> Iterator[Finding]:
         yield Finding(
             "warning",
             "informative_k",
-            "the number of generations depends on the outcomes: " + "; ".join(said),
+            "the number of generations is related to the outcomes: " + "; ".join(said),
             "fix k in advance; where sampling stopped at an outcome every score is biased, and "
             "only the first generation of each prompt is a fair one; where generations failed, "
-            "score the failures as wrong if they are",
+            "score the failures as wrong if they are; where k was set in advance by difficulty, "
+            "means and standard errors stand",
         )
 
 

@@ -1,0 +1,192 @@
+"""Findings of generations: which tables alarm, which do not, and the tests against enumeration."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, norm
+
+import hero_bayes as hb
+from hero_bayes.data import generation_checks
+from hero_bayes.data.generations import Generations
+
+
+def table_of(y, kept, order="index"):
+    """One model: scores (prompt, generation), of which some are kept."""
+    prompt, generation = np.nonzero(kept)
+    table = pd.DataFrame({"prompt": prompt, "correct": y[prompt, generation]})
+    if order == "index":
+        table["generation"] = generation
+    if order == "counts":
+        table = table.groupby("prompt")["correct"].agg(n_correct="sum", k="size").reset_index()
+    return table
+
+
+def codes_of(y, kept, order="index"):
+    return Generations.from_frame(table_of(y, kept, order)).findings.codes
+
+
+def draw(seed, n=150, k=8, a=0.5, b=0.7):
+    rng = np.random.default_rng(seed)
+    return rng, rng.random((n, k)) < rng.beta(a, b, n)[:, None]
+
+
+def until_first(y, stop):
+    """Which generations are made if sampling stops after the first that is ``stop``."""
+    hit = y == stop
+    return np.cumsum(hit, axis=1) - hit == 0
+
+
+@pytest.mark.parametrize("order", ["index", "none", "counts"])
+@pytest.mark.parametrize("stop", [True, False])
+def test_stopping_at_an_outcome_is_found(order, stop):
+    _, y = draw(1)
+    found = Generations.from_frame(table_of(y, until_first(y, stop), order)).findings
+    assert found.codes == ("informative_k",)
+    (finding,) = found
+    assert finding.severity == "warning"
+    assert ("last generations are correct" in finding.message) == (order == "index")
+    if order == "index":
+        share = "100.0%" if stop else "0.0%"
+        assert f"there {share} of the last generations are correct" in finding.message
+
+
+def test_failures_that_go_missing_are_found():
+    rng, y = draw(2, n=300)
+    kept = rng.random(y.shape) < np.where(y, 0.99, 0.75)
+    assert "informative_k" in codes_of(y, kept)
+
+
+@pytest.mark.parametrize("order", ["index", "none", "counts"])
+def test_balanced_never_alarms(order):
+    _, y = draw(3)
+    assert codes_of(y, np.ones_like(y), order) == ()
+
+
+def truncated(rng, y):
+    return np.arange(y.shape[1]) < rng.integers(1, y.shape[1] + 1, len(y))[:, None]
+
+
+def at_random(rng, y):
+    kept = rng.random(y.shape) < 0.8
+    kept[:, 0] = True
+    return kept
+
+
+def few_short(rng, y):
+    kept = np.ones_like(y)
+    kept[rng.permutation(len(y))[: len(y) // 30], 1:] = False
+    return kept
+
+
+@pytest.mark.parametrize("order", ["index", "counts"])
+@pytest.mark.parametrize("pattern", [truncated, at_random, few_short])
+def test_k_missing_at_random_alarms_rarely(order, pattern):
+    repeats, alarms = 300, 0
+    for seed in range(repeats):
+        # Skewed, and with a trend over the index: what trips a rank correlation or a run test.
+        rng, y = draw(1000 + seed, n=60, k=6, a=0.3, b=2.0)
+        y &= rng.random(y.shape) < np.linspace(1, 0.6, y.shape[1])
+        alarms += "informative_k" in codes_of(y, pattern(rng, y), order)
+    # At a rate of 1 % more than this many have a chance below 1e-4.
+    assert alarms <= binom.ppf(1 - 1e-4, repeats, 0.01)
+
+
+def test_order_is_noted_and_does_not_look_like_stopping():
+    found = hb.datasets.load("cruxeval").findings
+    assert found.codes == ("ordered_generations",)
+    (finding,) = found
+    assert finding.severity == "note"
+    assert "'codellama-34b' is correct in 44.5% of the first generations and 28.6%" in str(found)
+    assert "gpt" not in finding.message
+    assert hb.datasets.load("game24_gpt4").findings.codes == ()
+
+
+def test_order_needs_numbers_as_index():
+    llama = hb.datasets.load("cruxeval").select("codellama-34b").to_frame()
+    named = llama.assign(generation="g" + llama["generation"].astype(str))
+    assert Generations.from_frame(named).findings.codes == ()
+    assert Generations.from_frame(llama.drop(columns="generation")).findings.codes == ()
+
+
+def test_order_statistic_by_enumeration():
+    """Mean and variance over all orders within prompts, with the true index values."""
+    numbers = [(0, 1, 5), (1, 2, 5, 7)]
+    scores = [(1, 0, 0), (1, 1, 0, 0)]
+    rank = {0: 1, 1: 2, 2: 3, 5: 4, 7: 5}
+    orders = [sorted(set(itertools.permutations(s))) for s in scores]
+
+    def statistic(chosen):
+        total = 0.0
+        for index, outcome in zip(numbers, chosen, strict=True):
+            x = np.array([rank[i] for i in index])
+            total += float((x - x.mean()) @ np.array(outcome))
+        return total
+
+    values = [statistic(chosen) for chosen in itertools.product(*orders)]
+    assert np.mean(values) == pytest.approx(0.0, abs=1e-12)
+    rows = [
+        (prompt, index, score)
+        for prompt, (indices, outcome) in enumerate(zip(numbers, scores, strict=True))
+        for index, score in zip(indices, outcome, strict=True)
+    ]
+    found = Generations.from_frame(pd.DataFrame(rows, columns=["prompt", "generation", "correct"]))
+    expected = 2 * norm.cdf(-abs(statistic(scores)) / np.std(values))
+    assert generation_checks.order_p_value(found, np.arange(2)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_stopping_statistic_by_hand():
+    # Index 0: 5 prompts, 3 correct, 2 stop, both correct. Index 1: 3 prompts, all stop.
+    y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 0]], dtype=bool)
+    kept = np.array([[1, 0], [1, 0], [1, 1], [1, 1], [1, 1]], dtype=bool)
+    found = Generations.from_frame(table_of(y, kept))
+    expected, variance = 2 * 3 / 5, 2 * 3 * 3 * 2 / (25 * 4)
+    p = 2 * norm.cdf(-(2 - expected - 0.5) / math.sqrt(variance))
+    assert generation_checks.stopping_p_value(found, np.arange(5)) == pytest.approx(p, rel=1e-9)
+
+
+def test_p_values_of_the_order_are_uniform():
+    values = []
+    for seed in range(400):
+        _, y = draw(seed, n=80, k=5)
+        found = Generations.from_frame(table_of(y, np.ones_like(y)))
+        values.append(generation_checks.order_p_value(found, np.arange(80)))
+    for level in (0.05, 0.25, 0.5):
+        low, high = binom.ppf([1e-4, 1 - 1e-4], len(values), level)
+        assert low <= np.sum(np.array(values) <= level) <= high
+
+
+def test_missing_scores_say_where():
+    table = pd.DataFrame(
+        {
+            "prompt": ["a", "a", "b", "b", "c", "c"],
+            "model": ["x", "x", "x", "y", "y", "y"],
+            "correct": [1, None, None, None, 1, 0],
+        }
+    )
+    found = Generations.from_frame(table).findings
+    (finding,) = (f for f in found if f.code == "missing_scores")
+    assert "3 generations without a score ('x' 2, 'y' 1), in 2 prompts: 'a', 'b'" in finding.message
+    counts = pd.DataFrame({"prompt": ["a", "b"], "n_correct": [1, 0], "k": [2, 0]})
+    (finding,) = Generations.from_frame(counts).findings
+    assert "1 cell with k = 0 ('model' 1), in 1 prompt: 'b'" in finding.message
+
+
+def test_one_generation():
+    table = pd.DataFrame(
+        {"prompt": list("abab"), "model": list("xxyy"), "n_correct": 1, "k": [1, 1, 1, 2]}
+    )
+    (finding,) = Generations.from_frame(table).findings
+    assert finding.code == "one_generation"
+    assert finding.message.endswith("(k = 1): 'x'")
+
+
+def test_models_on_different_prompts():
+    table = pd.DataFrame(
+        {"prompt": list("abcbcd"), "model": list("xxxyyy"), "n_correct": 1, "k": 2}
+    )
+    (finding,) = Generations.from_frame(table).findings
+    assert finding.code == "models_on_different_prompts"
+    assert "the 2 models share 2 of 4 prompts" in finding.message

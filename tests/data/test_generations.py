@@ -1,0 +1,377 @@
+"""Reading generations and counts: values, missing scores, order of rows, parts, round trips."""
+
+import pickle
+from types import SimpleNamespace
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+
+import hero_bayes as hb
+from hero_bayes.data.generations import Generations
+
+ARRAYS = (
+    "prompts",
+    "models",
+    "prompt_idx",
+    "model_idx",
+    "n_correct",
+    "k",
+    "prompt_group",
+    "cell_idx",
+    "correct",
+    "generation",
+    "run",
+    "answer",
+    "answer_cluster",
+    "missing_model",
+    "missing_prompt",
+    "missing_generation",
+)
+
+
+def read(**columns):
+    return Generations.from_frame(pd.DataFrame(columns))
+
+
+def assert_identical(one, other):
+    for name in ARRAYS:
+        left, right = getattr(one, name), getattr(other, name)
+        if left is None or right is None:
+            assert left is right, name
+        else:
+            assert left.dtype == right.dtype, name
+            assert left.tolist() == right.tolist(), name
+    assert one.n_missing == other.n_missing
+
+
+@pytest.fixture
+def table():
+    """Two models, unequal k, a missing score, answers with empty and missing ones."""
+    return pd.DataFrame(
+        {
+            "prompt": ["p2", "p1", "p1", "p10", "p2", "p1", "p3"],
+            "generation": [2, 10, 9, 1, 1, 1, 1],
+            "model": ["b", "a", "a", "a", "b", "b", "a"],
+            "correct": [1, 0, 1, 1, None, 0, None],
+            "answer": ["None", "", None, "NA", "x", "7", "y"],
+            "answer_cluster": pd.array([1, 2, 3, 4, 5, None, 6], dtype="Int64"),
+            "run": ["r", None, "s", "s", "r", "r", "s"],
+            "prompt_group": ["g", "h", "h", "g", "g", "h", "i"],
+        }
+    )
+
+
+@pytest.fixture
+def generations(table):
+    return Generations.from_frame(table)
+
+
+def test_values(generations):
+    assert generations.models.tolist() == ["a", "b"]
+    assert generations.prompts.tolist() == ["p1", "p10", "p2"]  # p3 has no scored generation
+    assert generations.model_idx.tolist() == [0, 0, 1, 1]
+    assert generations.prompt_idx.tolist() == [0, 1, 0, 2]
+    assert generations.n_correct.tolist() == [1, 1, 0, 1]
+    assert generations.k.tolist() == [2, 1, 1, 1]
+    assert generations.p_hat.tolist() == [0.5, 1.0, 0.0, 1.0]
+    assert generations.prompt_group.tolist() == ["h", "g", "g"]
+    assert generations.cell_idx.tolist() == [0, 0, 1, 2, 3]
+    assert generations.generation.tolist() == ["9", "10", "1", "1", "2"]  # by number
+    assert generations.correct.tolist() == [1, 0, 1, 0, 1]
+    assert generations.correct.dtype == np.int8
+    assert generations.answer.tolist() == [None, "", "NA", "7", "None"]
+    assert generations.answer_cluster.tolist() == ["3", "2", "4", None, "1"]
+    assert generations.run.tolist() == ["s", None, "s", "r", "r"]
+    assert generations.n_missing == 2
+    assert generations.missing_model.tolist() == ["a", "b"]
+    assert generations.missing_prompt.tolist() == ["p3", "p2"]
+    assert generations.missing_generation.tolist() == ["1", "1"]
+    assert (generations.n_prompts, generations.n_models, generations.n_generations) == (3, 2, 5)
+    assert generations.has_rows
+    assert repr(generations) == "Generations(3 prompts, 2 models, k = 1 to 2)"
+
+
+def test_counts():
+    found = read(task_id=[10, 9, 2], n_correct=[1, 2.0, 0], k=["3", "2", "0"])
+    assert found.prompts.tolist() == ["9", "10"]
+    assert found.models.tolist() == ["model"]
+    assert found.n_correct.tolist() == [2, 1]
+    assert found.k.tolist() == [2, 3]
+    assert not found.has_rows
+    assert found.correct is None
+    assert (found.n_missing, found.missing_prompt.tolist()) == (0, ["2"])
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [1, 0, None],
+        [True, False, None],
+        ["true", " FALSE ", ""],
+        ["C", "I", np.nan],
+        [1.0, 0.0, np.nan],
+        ["1.0", "0", None],
+        pd.array([True, False, pd.NA], dtype="boolean"),
+        pd.Categorical(["C", "I", None]),
+    ],
+)
+def test_words_for_a_score(scores):
+    found = read(prompt=["a", "b", "a"], correct=scores)
+    assert found.correct.tolist() == [1, 0]
+    assert found.n_missing == 1
+
+
+def test_types_of_ids_do_not_matter():
+    def of(kind):
+        return read(prompt=[kind(2), kind(10)], generation=[1, 1], correct=[1, 0])
+
+    for kind in (str, float, np.int8):
+        assert_identical(of(kind), of(int))
+    assert of(int).prompts.tolist() == ["2", "10"]
+
+
+@pytest.mark.parametrize("alias", ["prompt_id", "question", "question_id", "task_id", "problem"])
+@pytest.mark.parametrize("index", ["epoch", "repeat", "sample", "repetition"])
+def test_aliases(alias, index):
+    found = read(**{alias: ["a", "a"], index: [1, 2], "correct": [1, 0]})
+    assert found.prompts.tolist() == ["a"]
+    assert found.generation.tolist() == ["1", "2"]
+
+
+def test_own_names_and_the_index_is_no_run():
+    table = {"my_id": ["a", "a"], "epoch": [1, 2], "ok": [1, 0]}
+    columns = {"prompt": "my_id", "correct": "ok"}
+    found = Generations.from_frame(pd.DataFrame(table), columns=columns)
+    assert found.run is None
+    found = Generations.from_frame(pd.DataFrame(table), columns={**columns, "run": "epoch"})
+    assert found.run.tolist() == found.generation.tolist() == ["1", "2"]
+    found = Generations.from_frame(pd.DataFrame(table), columns={**columns, "model": "epoch"})
+    assert found.models.tolist() == ["1", "2"]
+    assert found.generation is None
+
+
+def test_canonical_name_wins_over_an_alias():
+    found = read(prompt=["a", "b"], question=["long", "text"], correct=[1, 0])
+    assert found.prompts.tolist() == ["a", "b"]
+
+
+BROKEN = {
+    "no prompt": (dict(x=[1], correct=[1]), "no column for the prompt"),
+    "neither": (dict(prompt=[1], score=[1]), "neither scored rows .* nor counts"),
+    "half of the counts": (dict(prompt=[1], k=[1]), "neither scored rows"),
+    "both": (dict(prompt=[1], correct=[1], n_correct=[1], k=[1]), "both scored rows .* and counts"),
+    "empty": (dict(prompt=[], correct=[]), "table of generations is empty"),
+    "two aliases": (
+        dict(question=["a"], problem=["b"], correct=[1]),
+        "could be the prompt: 'question', 'problem'; choose one with columns=",
+    ),
+    "missing prompt": (dict(prompt=["a", None, ""], correct=[1, 1, 0]), "missing prompt .* 1, 2 "),
+    "missing model": (dict(prompt=["a"], model=[None], correct=[1]), "missing model id in row 0"),
+    "missing index": (
+        dict(prompt=["a", "a"], epoch=[1, None], correct=[1, 1]),
+        "missing generation id in row 1",
+    ),
+    "other scores": (
+        dict(prompt=["a", "b", "c"], correct=[1, 0.5, "P"]),
+        r"'correct' holds 0.5, 'P' in rows 1, 2 \(counted from 0\)",
+    ),
+    "no score": (dict(prompt=["a"], correct=[None]), "no generation has a score"),
+    "repeated": (
+        dict(prompt=["a", "b", "a"], epoch=[1, 1, 1.0], model=["m"] * 3, correct=[1, 1, None]),
+        "model 'm', prompt 'a', generation '1' stands in rows 0, 2 ",
+    ),
+    "repeated counts": (
+        dict(prompt=["a", "a"], n_correct=[1, 1], k=[1, 1]),
+        "prompt 'a' stands in rows 0, 1 .* one row of counts",
+    ),
+    "too many": (dict(prompt=["a", "b"], n_correct=[1, 3], k=[1, 2]), "3 of 2' in row 1"),
+    "negative": (dict(prompt=["a", "b"], n_correct=[1, -1], k=[1, 2]), "n_correct .*-1.* in row 1"),
+    "fraction": (dict(prompt=["a"], n_correct=[0], k=[1.5]), "k is not a whole number"),
+    "missing count": (dict(prompt=["a"], n_correct=[0], k=[None]), "k is not a whole number"),
+    "nothing generated": (dict(prompt=["a"], n_correct=[0], k=[0]), "no cell has a generation"),
+    "two groups": (
+        dict(prompt=["a", "b", "a"], prompt_group=["g", "g", "h"], correct=[1, 1, 1]),
+        "1 prompt in two prompt groups: 'a' is in 'g', 'h', rows 0, 2",
+    ),
+    "some without a group": (
+        dict(prompt=["a", "b"], prompt_group=["g", None], correct=[1, 1]),
+        "1 prompt without a prompt group: 'b'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_malformed_tables(columns, message):
+    with pytest.raises(hb.DataError, match=message):
+        read(**columns)
+
+
+def test_malformed_arguments(tmp_path):
+    frame = pd.DataFrame({"prompt": ["a"], "correct": [1]})
+    with pytest.raises(hb.DataError, match=r"columns= knows the names .* not 'promt'"):
+        Generations.from_frame(frame, columns={"promt": "prompt"})
+    with pytest.raises(hb.DataError, match="there is no column 'id'; found 'prompt', 'correct'"):
+        Generations.from_frame(frame, columns={"prompt": "id"})
+    with pytest.raises(hb.DataError, match="must be a pandas DataFrame, not list"):
+        Generations.from_frame([1])
+    twice = pd.DataFrame([[1, 1, 1]], columns=["prompt", "correct", "correct"])
+    with pytest.raises(hb.DataError, match="several columns named 'correct'"):
+        Generations.from_frame(twice)
+    with pytest.raises(hb.DataError, match="there is no file"):
+        Generations.from_csv(tmp_path / "no.csv")
+
+
+def test_mappings_and_other_frames():
+    columns = {"prompt": ["a", "b"], "correct": [1, 0]}
+    other = SimpleNamespace(to_pandas=lambda: pd.DataFrame(columns))
+    assert Generations.from_frame(columns) == Generations.from_frame(other) == read(**columns)
+
+
+def test_group_missing_in_some_rows_is_known():
+    found = read(prompt=["a", "a"], prompt_group=[None, "g"], correct=[1, 1])
+    assert found.prompt_group.tolist() == ["g"]
+    assert read(prompt=["a"], prompt_group=[None], correct=[1]).prompt_group is None
+
+
+row = st.fixed_dictionaries(
+    {
+        "prompt": st.sampled_from(["1", "2", "10", "x"]),
+        "model": st.sampled_from(["m", "n"]),
+        "correct": st.sampled_from([0, 1, None]),
+        "answer": st.sampled_from(["", "None", "a", None]),
+        "run": st.sampled_from(["r", "s", None]),
+    }
+)
+
+
+@hypothesis.given(st.lists(row, min_size=1, max_size=12), st.booleans(), st.randoms())
+def test_order_of_rows_changes_nothing(rows, indexed, random):
+    hypothesis.assume(any(entry["correct"] is not None for entry in rows))
+    for number, entry in enumerate(rows):
+        if indexed:
+            entry["generation"] = number
+    shuffled = random.sample(rows, len(rows))
+    one, other = (Generations.from_frame(pd.DataFrame(part)) for part in (rows, shuffled))
+    assert_identical(one, other)
+    assert one.fingerprint == other.fingerprint
+    back = Generations.from_frame(one.to_frame())
+    assert_identical(back, one)
+
+
+def test_without_an_index_the_rows_keep_together():
+    found = read(prompt=["a"] * 3, correct=[1, 0, 0], answer=["x", "z", "y"], run=[1, 2, 3])
+    assert found.generation is None
+    rows = sorted(zip(found.correct.tolist(), found.answer, found.run, strict=True))
+    assert rows == [(0, "y", "3"), (0, "z", "2"), (1, "x", "1")]
+
+
+def test_round_trip_of_counts():
+    found = read(
+        prompt=["a", "b", "c"],
+        model=["m", "n", "m"],
+        n_correct=[1, 2, 0],
+        k=[1, 4, 0],
+        prompt_group=["g", "g", "g"],
+    )
+    assert_identical(Generations.from_frame(found.to_frame()), found)
+    assert list(found.to_frame()) == ["model", "prompt", "prompt_group", "n_correct", "k"]
+
+
+def test_files(tmp_path, table, generations):
+    table.to_parquet(tmp_path / "table.parquet")
+    assert_identical(Generations.from_parquet(tmp_path / "table.parquet"), generations)
+    table["answer"] = table["answer"].fillna("")  # a CSV file knows no missing answer
+    table.rename(columns={"answer": "reply", "prompt": "NA"}).to_csv(tmp_path / "t.csv")
+    columns = {"answer": "reply", "prompt": "NA"}
+    found = Generations.from_csv(tmp_path / "t.csv", columns=columns)
+    assert_identical(found, Generations.from_frame(table))
+    assert found.answer.tolist() == ["", "", "NA", "7", "None"]
+
+
+def test_fingerprint_is_content(table, generations):
+    for name, value in {
+        "prompt": "p9",
+        "generation": 11,
+        "model": "c",
+        "correct": 1,
+        "answer": "z",
+        "answer_cluster": 9,
+        "run": "q",
+    }.items():
+        other = table.astype({name: object})
+        other.loc[1, name] = value
+        assert Generations.from_frame(other) != generations, name
+    other = table.assign(prompt_group=table["prompt"])
+    assert Generations.from_frame(other) != generations
+    assert Generations.from_frame(table.dropna(subset="correct")) != generations
+    assert len({generations, Generations.from_frame(table)}) == 1
+
+
+def test_copies_stay_read_only(generations):
+    copy = pickle.loads(pickle.dumps(generations))
+    assert copy == generations
+    assert_identical(copy, generations)
+    for name in ARRAYS:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(copy, name)[0] = 0
+
+
+def test_balance():
+    complete = dict(prompt=list("abab"), model=list("mmnn"), n_correct=[1] * 4)
+    assert read(**complete, k=[2] * 4).is_balanced
+    assert not read(**complete, k=[2, 2, 2, 3]).is_balanced
+    assert not read(prompt=["a", "b", "a"], model=list("mmn"), n_correct=[0] * 3, k=2).is_balanced
+
+
+def test_select_is_reading_less(table, generations):
+    for models, prompts in (("a", None), (None, ["p1", "p2"]), (["b"], "p2"), (None, "p10")):
+        kept = table
+        if models is not None:
+            kept = kept[kept["model"].isin(list(models))]
+        if prompts is not None:
+            kept = kept[kept["prompt"].isin([prompts] if isinstance(prompts, str) else prompts)]
+        expected = Generations.from_frame(kept)
+        assert_identical(generations.select(models=models, prompts=prompts), expected)
+    assert_identical(generations.select(), generations)
+
+
+def test_select_counts():
+    found = read(prompt=[1, 2, 3], model=list("mmn"), n_correct=[1, 2, 3], k=[3, 3, 3])
+    assert found.select(prompts=[2, 3]).n_correct.tolist() == [2, 3]
+    assert found.select("n").prompts.tolist() == ["3"]
+
+
+def test_select_errors(generations):
+    with pytest.raises(hb.DataError, match="no model 'z'; there are 'a', 'b'"):
+        generations.select(models=["a", "z"])
+    with pytest.raises(hb.DataError, match="no prompt 'p3'"):
+        generations.select(prompts="p3")
+    with pytest.raises(hb.DataError, match="leaves no generation"):
+        generations.select(models="a", prompts="p2")
+
+
+def test_cells_of(generations):
+    assert generations.cells_of("b").tolist() == [2, 3]
+    with pytest.raises(hb.Refusal, match="there are 2 models: choose one"):
+        generations.cells_of()
+    with pytest.raises(hb.DataError, match="no model 'z'"):
+        generations.cells_of("z")
+
+
+def test_summary(generations):
+    table = generations.summary().set_index("model")
+    assert table.loc["a"].to_dict() == {
+        "prompts": 2,
+        "generations": 3,
+        "k_min": 1,
+        "k_median": 1.5,
+        "k_max": 2,
+        "missing": 1,
+        "mean": 0.75,
+        "never_correct": 0.0,
+        "always_correct": 0.5,
+    }
+    assert table.loc["b", ["prompts", "missing", "never_correct"]].tolist() == [2, 1, 0.5]
