@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_bayes._version import __version__
 
 if TYPE_CHECKING:
-    from hero_bayes import calibration
+    from hero_bayes import calibration, difficulty
     from hero_bayes.adjustment.adjust import adjust
     from hero_bayes.data import datasets
     from hero_bayes.data.checks import check
@@ -34,6 +34,7 @@ _HOME = {
     "save": "hero_bayes.inference.storage",
     "Diagnosis": "hero_bayes.inference.diagnose",
     "adjust": "hero_bayes.adjustment.adjust",
+    "difficulty": "hero_bayes.difficulty",
     "diagnose": "hero_bayes.inference.diagnose",
     "summary": "hero_bayes.inference.summary",
     "fit": "hero_bayes.inference.fit",
@@ -51,7 +52,7 @@ _HOME = {
 }
 
 #: Names that are modules.
-_ROOMS = frozenset({"calibration", "datasets"})
+_ROOMS = frozenset({"calibration", "datasets", "difficulty"})
 
 __all__ = [
     "DataError",
@@ -67,6 +68,7 @@ __all__ = [
     "compare_methods",
     "datasets",
     "diagnose",
+    "difficulty",
     "estimate",
     "fit",
     "load",

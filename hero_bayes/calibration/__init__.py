@@ -6,9 +6,18 @@ program in every worker.
 """
 
 from hero_bayes.calibration.design import Design
+from hero_bayes.calibration.generations import sbc_difficulty
 from hero_bayes.calibration.intervals import coverage, coverage_table
 from hero_bayes.calibration.plotting import plot_ranks
 from hero_bayes.calibration.ranks import sbc
 from hero_bayes.calibration.uniformity import uniformity
 
-__all__ = ["Design", "coverage", "coverage_table", "plot_ranks", "sbc", "uniformity"]
+__all__ = [
+    "Design",
+    "coverage",
+    "coverage_table",
+    "plot_ranks",
+    "sbc",
+    "sbc_difficulty",
+    "uniformity",
+]

@@ -19,6 +19,8 @@ class Design:
     n_history, n_current, n_labelers, labels_per_item : int
     gold_share, current_gold_share : float
         Shares of items with gold, at random.
+    generations_per_prompt : int
+        Consecutive items that are generations of one prompt; 1 gives no prompt ids.
     random_seed : int
         Chooses labelers and gold items, and the values of the covariate ``x``.
     """
@@ -29,6 +31,7 @@ class Design:
     labels_per_item: int = 3
     gold_share: float = 0.4
     current_gold_share: float = 0.0
+    generations_per_prompt: int = 1
     random_seed: int = 0
 
 
@@ -63,4 +66,6 @@ def _round(design: Design, n_items: int, gold_share: float, rng: np.random.Gener
             "x": rng.standard_normal(n_items),
         }
     )
+    if design.generations_per_prompt > 1:
+        items["prompt"] = items["item"] // design.generations_per_prompt
     return Labels.from_frames(verdicts, items, covariates=["x"])

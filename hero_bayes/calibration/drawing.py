@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
+from hero_bayes.inference.criticism import prompt_chances
 from hero_bayes.inference.graph import QUICK
 
 FloatArray = NDArray[np.float64]
@@ -17,7 +18,15 @@ Values = Mapping[str, FloatArray]
 
 #: Parts of the layers that are simulated from.
 RATES = ("sensitivity", "specificity", "current_sensitivity", "current_specificity")
-OUTCOME = ("history_prevalence", "prevalence", "history_intercept", "intercept", "slope")
+OUTCOME = (
+    "history_prevalence",
+    "prevalence",
+    "history_icc",
+    "icc",
+    "history_intercept",
+    "intercept",
+    "slope",
+)
 OFFSETS = ("history_covariate_log_odds", "covariate_log_odds")
 #: Simulations drawn, at most, for each that is kept.
 TRIES = 100
@@ -78,7 +87,7 @@ def simulate_rounds(
     rounds, item_rate = [], np.empty(0)
     for labels, role in zip(base, ("history_", ""), strict=True):
         now = "current_" if role == "" and "current_sensitivity" in values else ""
-        truth = (rng.random(labels.n_items) < chances(values, labels, role)).astype(float)
+        truth = (rng.random(labels.n_items) < chances(values, labels, role, rng)).astype(float)
         position = {name: k for k, name in enumerate(labelers)}
         where = np.array([position[str(name)] for name in labels.labelers])[labels.labeler_idx]
         item_idx = np.repeat(np.arange(labels.n_items), labels.labels_per_item)
@@ -97,10 +106,12 @@ def simulate_rounds(
     return rounds[0], rounds[1], {"item_rate": item_rate}
 
 
-def chances(values: Values, labels: Labels, role: str) -> FloatArray:
-    """P(truth 1) of every item of one round."""
+def chances(values: Values, labels: Labels, role: str, rng: np.random.Generator) -> FloatArray:
+    """P(truth 1) of every item of one round; where prompts differ, that of its prompt."""
     if f"{role}chance" in values:
         return values[f"{role}chance"]
+    if f"{role}icc" in values:
+        return prompt_chances(labels, "history" if role else "current", values, rng)
     if f"{role}intercept" in values:
         logit = values[f"{role}intercept"][labels.group_idx] + values[f"{role}covariate_log_odds"]
         return np.asarray(1.0 / (1.0 + np.exp(-logit)))

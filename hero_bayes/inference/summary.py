@@ -19,7 +19,11 @@ ESTIMANDS = {
     "item_rate": "share among the items at hand",
     "prevalence": "rate among new items from the same source",
     "prevalence_adjusted": "rate among new items, covariates used",
+    "mu_these_prompts": "mean P(correct) of the prompts at hand",
+    "mu": "score over new prompts of the same kind",
 }
+#: Dimensions that a rate may run over.
+DIMS = ("group", "model")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class FitSummary:
     Attributes
     ----------
     table : DataFrame
-        One row a group and estimand: group, estimand, mean, sd, lower, upper.
+        One row a group (or model) and estimand: group, estimand, mean, sd, lower, upper.
     prob : float
         Posterior probability of the interval.
     diagnosis : Diagnosis
@@ -45,7 +49,8 @@ class FitSummary:
 
     def __str__(self) -> str:
         """The verdict first, then a line for each group and estimand, reasons and notes."""
-        width = max(len(name) for name in self.table["group"])
+        dim = self.table.columns[0]
+        width = max(len(name) for name in self.table[dim])
         lines = [self.title, self.diagnosis.headline]
         flag = "" if self.diagnosis.passed else "  [gate failed]"
         for row in self.table.to_dict("records"):
@@ -54,7 +59,7 @@ class FitSummary:
             if np.isfinite(low):
                 interval = f"{100 * self.prob:g} % credible interval {low:.4f} to {high:.4f}"
             lines.append(
-                f"  {row['group']:<{width}}  {row['estimand']}: {row['mean']:.4f}, {interval} "
+                f"  {row[dim]:<{width}}  {row['estimand']}: {row['mean']:.4f}, {interval} "
                 f"({ESTIMANDS[row['estimand']]}){flag}"
             )
         return "\n".join([*lines, *str(self.diagnosis).splitlines()[1:]])
@@ -71,7 +76,7 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     Parameters
     ----------
     fit : xarray.DataTree
-        What ``hb.fit`` or ``hb.adjust`` returned.
+        What ``hb.fit``, ``hb.adjust`` or ``hb.difficulty.fit`` returned.
     prob : float
         Posterior probability of the equal-tailed intervals, in (0, 1).
 
@@ -102,17 +107,19 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     diagnosis = diagnose(fit)
     posterior = fit["posterior"].to_dataset()
     rows = []
-    for position, group in enumerate(posterior["group"].to_numpy()):
+    (dim,) = [dim for dim in DIMS if dim in posterior.dims]
+    for position, group in enumerate(posterior[dim].to_numpy()):
         for name in ESTIMANDS:
             if name not in posterior:
                 continue
-            draws = posterior[name].isel(group=position).to_numpy().ravel()
+            draws = posterior[name].isel({dim: position}).to_numpy().ravel()
             low, high = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2])
             if draws.size < 2:
                 low = high = np.nan
             spread = float(draws.std(ddof=1)) if draws.size > 1 else np.nan
             rows.append((str(group), name, float(draws.mean()), spread, float(low), float(high)))
-    table = pd.DataFrame(rows, columns=["group", "estimand", "mean", "sd", "lower", "upper"])
+    table = pd.DataFrame(rows, columns=[dim, "estimand", "mean", "sd", "lower", "upper"])
     attrs = fit.attrs
-    title = f"model {attrs['model']}, mode {attrs['mode']}, {attrs['posterior']} posterior"
+    shape = f" ({attrs['shape']})" if "shape" in attrs else ""
+    title = f"model {attrs['model']}{shape}, mode {attrs['mode']}, {attrs['posterior']} posterior"
     return FitSummary(table, prob, diagnosis, title)

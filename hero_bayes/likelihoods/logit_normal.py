@@ -1,20 +1,22 @@
 """Correct generations of a prompt whose log odds of success are normal over prompts.
 
-The integral over the log odds is a sum over a fixed grid, fine against any spread above its step
-and wide enough that what lies beyond is certain success or failure. Counts then need one product of
-two tables: the binomial likelihood of every distinct count at every node, which is data, and the
-normal weights of the nodes. ``xp`` is ``numpy`` or ``pytensor.tensor``.
+The integral over the log odds is a sum over a fixed grid (trapezoid rule: exact to rounding for a
+spread above its step), and what lies beyond the grid is certain success or failure. Counts then
+need one product of two tables: the binomial likelihood of every distinct count at every node, which
+is data, and the normal weights of the nodes. ``xp`` is ``numpy`` or ``pytensor.tensor``.
 """
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 FloatArray = NDArray[np.float64]
 
+STEP = 0.05
 #: Log odds at which P(correct) is looked at.
-NODES = np.linspace(-40.0, 40.0, 1001)
+NODES = np.linspace(-20.0, 20.0, 801)
 #: P(correct) at the nodes, and its complement without cancellation.
 CHANCE = np.where(NODES < 0, np.exp(np.minimum(NODES, 0)), 1.0) / (1.0 + np.exp(-np.abs(NODES)))
 FAILURE = CHANCE[::-1]
@@ -29,10 +31,17 @@ def node_likelihood(n_correct: NDArray[np.int64], k: NDArray[np.int64]) -> Float
 
 
 def node_weights(location: Any, scale: Any, xp: Any) -> Any:
-    """Normal weights of the nodes, (..., node), summing to one."""
-    z = (NODES - location[..., None]) / scale[..., None]
-    log = -0.5 * z**2
-    weight = xp.exp(log - log.max(axis=-1, keepdims=True))
+    """Normal weights of the nodes, (..., node), summing to one; the tails sit on the end nodes."""
+    erfc = special.erfc if xp is np else xp.erfc
+    location, scale = location[..., None], scale[..., None]
+    z = (NODES - location) / scale
+    inner = STEP / np.sqrt(2.0 * np.pi) / scale * xp.exp(-0.5 * z**2)
+    edge = NODES[-1] + STEP / 2.0
+    below = erfc((edge + location) / (np.sqrt(2.0) * scale)) / 2.0
+    above = erfc((edge - location) / (np.sqrt(2.0) * scale)) / 2.0
+    weight = xp.concatenate(
+        [inner[..., :1] + below, inner[..., 1:-1], inner[..., -1:] + above], axis=-1
+    )
     return weight / weight.sum(axis=-1, keepdims=True)
 
 
