@@ -9,7 +9,7 @@ import xarray as xr
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import some
 from hero_bayes.difficulty.laws import laws, prompt_draws
-from hero_bayes.difficulty.moments import Moments, moments
+from hero_bayes.difficulty.score_moments import Moments, moments
 from hero_bayes.difficulty.prompt_means import (
     Codes,
     Floats,

@@ -8,7 +8,7 @@ import xarray as xr
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.difficulty.design_variances import Variances, variances
-from hero_bayes.difficulty.moments import Moments
+from hero_bayes.difficulty.score_moments import Moments
 from hero_bayes.difficulty.prompt_means import check_prob, whole_numbers
 from hero_bayes.errors import Refusal
 

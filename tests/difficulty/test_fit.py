@@ -10,8 +10,8 @@ from scipy.stats import kstest
 import hero_bayes as hb
 from hero_bayes.data.count_table import count_table
 from hero_bayes.difficulty.comparing import compare
-from hero_bayes.difficulty.fit import fit
-from hero_bayes.difficulty.moments import moments
+from hero_bayes.difficulty.fitting import fit
+from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.difficulty.shapes import SHAPES
 
 QUICKLY = {"mode": "laplace", "random_seed": 3, "draws": 250, "chains": 2, "progressbar": False}

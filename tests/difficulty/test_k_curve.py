@@ -10,8 +10,8 @@ from many import from_counts, from_outcomes
 from scipy import stats
 
 import hero_bayes as hb
-from hero_bayes.difficulty.k_curve import enough, expected_squared_error, k_curve
-from hero_bayes.difficulty.moments import moments
+from hero_bayes.difficulty.subsamples import enough, expected_squared_error, k_curve
+from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.difficulty.prompt_means import squared_error
 
 SIZES = (2, 5, 10, 20, 50)

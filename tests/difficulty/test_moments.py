@@ -11,7 +11,7 @@ from scipy.stats import beta, binom, norm
 import hero_bayes as hb
 from hero_bayes.data.generations import Generations
 from hero_bayes.difficulty.difference import difference_moments
-from hero_bayes.difficulty.moments import moments, moments_table
+from hero_bayes.difficulty.score_moments import moments, moments_table
 
 #: Sums of a few dozen doubles near 1 are right to this.
 ROUNDING = 1e-12

@@ -8,7 +8,7 @@ from many import beta_fit, from_counts, normal_fit
 from scipy import special, stats
 
 import hero_bayes as hb
-from hero_bayes.difficulty.fit import fit as difficulty_fit
+from hero_bayes.difficulty.fitting import fit as difficulty_fit
 from hero_bayes.difficulty.planning import plan
 from hero_bayes.difficulty.prompt_means import mean_over_prompts, squared_error
 from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS, pass_at_k

@@ -10,7 +10,7 @@ from scipy import stats
 
 import hero_bayes as hb
 from hero_bayes.data.generations import Generations
-from hero_bayes.difficulty.run_effect import run_effect
+from hero_bayes.difficulty.runs import run_effect
 from hero_bayes.difficulty.single_runs import normal_range, single_run_spread
 
 

@@ -6,7 +6,7 @@ from many import beta_fit, from_counts, normal_fit
 from scipy import special, stats
 
 import hero_bayes as hb
-from hero_bayes.difficulty.k_curve import k_curve
+from hero_bayes.difficulty.subsamples import k_curve
 from hero_bayes.difficulty.shape import density, shape_table
 from hero_bayes.plots.curves import plot_density, plot_k_curve
 

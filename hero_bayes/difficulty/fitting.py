@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hero_bayes._version import __version__
 from hero_bayes.data.count_table import CountTable, count_table
 from hero_bayes.data.generations import Generations
-from hero_bayes.difficulty.moments import moments
+from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.difficulty.shapes import Draw, Shape, shape_of
 from hero_bayes.inference.density import Density
 from hero_bayes.inference.fit import named_dataset
