@@ -47,6 +47,7 @@ endif
 
 calibrate: $(READY)  ## ranks and coverage of every posterior (about 15 minutes), into benchmarks/results
 	@$(BIN)/python benchmarks/calibrate.py
+	@$(BIN)/python benchmarks/calibrate_difficulty.py
 
 check: $(READY)  ## lint, format, types, spelling
 	@$(BIN)/ruff check .

@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 
 def sbc_difficulty(
-    shape: str = "beta",
+    shape: str | Shape = "beta",
     n_simulations: int = 200,
     *,
     n_prompts: int = 50,
@@ -30,7 +30,7 @@ def sbc_difficulty(
     tune: int = 300,
     chains: int = 2,
     kept: int = 100,
-    truth_shape: str | None = None,
+    truth_shape: str | Shape | None = None,
     random_seed: int,
     progressbar: bool = True,
 ) -> xr.DataTree:
@@ -38,7 +38,7 @@ def sbc_difficulty(
 
     Parameters
     ----------
-    shape : {"beta", "logit_normal"}
+    shape : {"beta", "logit_normal"}, or Shape
     n_simulations : int
         Refits, of one compiled model.
     n_prompts, k : int
@@ -46,7 +46,7 @@ def sbc_difficulty(
     models : sequence of str
     draws, tune, chains, kept
         As in :func:`hero_bayes.calibration.sbc`.
-    truth_shape : {"beta", "logit_normal"}, optional
+    truth_shape : {"beta", "logit_normal"}, or Shape, optional
         The law that counts are simulated from, where it is not ``shape``: a check of the check.
     random_seed : int
     progressbar : bool
@@ -64,6 +64,7 @@ def sbc_difficulty(
        calibration. arXiv:1804.06788
     """
     law, source = shape_of(shape), shape_of(truth_shape or shape)
+    name = shape if isinstance(shape, str) else "own law of"
     counts = every_count(models, k)
     model, truth_model = law.factory(counts), source.factory(counts)
     names = sorted({rv.name for rv in truth_model.free_RVs} | {"mu", "sigma"})
@@ -78,7 +79,7 @@ def sbc_difficulty(
     ranks: dict[str, list[NDArray[np.int64]]] = {}
     truths: dict[str, list[FloatArray]] = {}
     divergences = []
-    with progress(progressbar, n_simulations, f"SBC of {shape} difficulty") as advance:
+    with progress(progressbar, n_simulations, f"SBC of {name} difficulty") as advance:
         for simulation in range(n_simulations):
             rng = np.random.default_rng([random_seed, simulation])
             values = {
@@ -105,7 +106,7 @@ def sbc_difficulty(
                 ranks.setdefault(name, []).append(below + rng.integers(0, ties + 1))
                 truths.setdefault(name, []).append(truth[name])
             advance(1)
-    return _tree(ranks, truths, divergences, list(models), kept, random_seed, shape)
+    return _tree(ranks, truths, divergences, list(models), kept, random_seed, name)
 
 
 def simulate(

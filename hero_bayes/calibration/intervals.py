@@ -80,8 +80,8 @@ def coverage(
     levels : sequence of float
     strength : float
         How much the log odds of y rise by unit of the covariate ``x`` that ``prevalence_adjusted``
-        uses, where the model has no slopes of its own. ``x`` is drawn anew for every simulation and
-        E[y] stays exact.
+        uses, where the model has neither slopes nor prompts of its own. ``x`` is drawn anew for
+        every simulation and E[y] stays exact.
     design : Design, optional
     priors, mode, draws, tune, chains, truth_model, random_seed, jobs, progressbar
         As in :func:`sbc`.
@@ -212,8 +212,11 @@ def _simulations(
             replace(base[1], covariates={COVARIATE: x[1]}),
         )
         own = dict(values)
-        own["history_chance"], _ = covariate_chances(values, drawn[0], "history_", strength)
-        own["chance"], rate = covariate_chances(values, drawn[1], "", strength)
+        rate = values["prevalence"]
+        if "history_icc" not in values:
+            own["history_chance"], _ = covariate_chances(values, drawn[0], "history_", strength)
+        if "icc" not in values:
+            own["chance"], rate = covariate_chances(values, drawn[1], "", strength)
         history, current, more = simulate_rounds(own, labelers, drawn, rng)
         return history, current, {**more, "prevalence": rate, "prevalence_adjusted": rate}
 
@@ -222,7 +225,8 @@ def _simulations(
 
 def fixed_values(model: pm.Model, truth: Mapping[str, Any]) -> dict[str, FloatArray]:
     """True values along their dimensions."""
-    needed = ("prevalence", "history_prevalence", "sensitivity", "specificity")
+    needed = ["prevalence", "history_prevalence", "sensitivity", "specificity"]
+    needed += [name for name in ("icc", "history_icc") if name in model.named_vars]
     missing = [name for name in needed if name not in truth]
     if missing:
         raise ValueError(f"truth lacks {', '.join(missing)}; give all of {', '.join(needed)}")

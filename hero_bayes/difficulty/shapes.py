@@ -110,7 +110,9 @@ SHAPES: dict[str, Shape] = {
 
 
 def shape_of(name: Any) -> Shape:
-    """The shape of a name."""
+    """The shape of a name; a shape of one's own is returned as it is."""
+    if isinstance(name, Shape):
+        return name
     if name not in SHAPES:
         raise ValueError(f"shape must be one of {', '.join(SHAPES)}, got {name!r}")
     return SHAPES[name]

@@ -1,11 +1,14 @@
 """Small calibration runs; the full ones are `make calibrate`."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from toy import simulate
 
 import hero_bayes as hb
 from hero_bayes.calibration import coverage_table, uniformity
+from hero_bayes.difficulty.shapes import SHAPES
 
 pytestmark = pytest.mark.slow
 
@@ -14,6 +17,34 @@ def test_hero_is_calibrated():
     result = hb.calibration.sbc("hero", 100, random_seed=11, jobs=2, progressbar=False)
     assert uniformity(result)["p_adjusted"].min() > 1e-3
     assert int(result["diagnostics"]["flipped_chains"].sum()) == 0
+
+
+@pytest.mark.parametrize("shape", ["beta", "logit_normal"])
+def test_laws_of_difficulty_are_calibrated(shape):
+    result = hb.calibration.sbc_difficulty(shape, 100, random_seed=21, progressbar=False)
+    assert uniformity(result)["p_adjusted"].min() > 1e-3
+
+
+def test_a_wrong_law_of_difficulty_is_noticed():
+    beta = SHAPES["beta"]
+
+    def wider(counts, row, draw, rng):
+        return beta.prompt_chances(counts, row, {**draw, "icc": draw["icc"] ** 0.7}, rng)
+
+    wrong = dataclasses.replace(beta, prompt_chances=wider)
+    result = hb.calibration.sbc_difficulty(
+        "beta", 100, truth_shape=wrong, random_seed=22, progressbar=False
+    )
+    found = uniformity(result).groupby("variable")["p_adjusted"].min()
+    assert found["sigma"] < 1e-3
+
+
+def test_generations_seen_through_labelers_are_calibrated():
+    design = hb.calibration.Design(n_history=120, n_current=120, generations_per_prompt=4)
+    result = hb.calibration.sbc(
+        "prompt_labels", 40, design=design, random_seed=23, jobs=2, progressbar=False
+    )
+    assert uniformity(result)["p_adjusted"].min() > 1e-3
 
 
 def test_cut_intervals_cover():
