@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from hero_bayes.data.identifiers import some
@@ -15,8 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_data_map"]
 
-NEEDED = ("model", "p_hat", "p_mean", "p_low", "p_high", "S", "S_low", "S_high", "region")
+NEEDED = ("model", "p_hat", "p_low", "p_high", "S", "S_low", "S_high", "region")
 #: Okabe and Ito's colours, told apart with all common kinds of colour blindness; shapes differ too.
+ENDS = ("S_low", "S_high")
 LOOKS = {
     "easy": ("#0072B2", "o"),
     "mixed": ("#56B4E9", "s"),
@@ -42,8 +42,8 @@ def plot_data_map(
     Returns
     -------
     matplotlib.figure.Figure
-        Points with light intervals; the region of the review rule (p_hat <= 0.1 and S >= -0.8) is
-        shaded. Save with ``.savefig(path)``.
+        Points with light intervals, larger where prompts coincide; the region
+        of the review rule (p_hat <= 0.1 and S >= -0.8) is shaded. Save with ``.savefig(path)``.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _panels(rows: pd.DataFrame, shown: list[str]) -> "Figure":
         _panel(axes, rows[rows["model"].astype(str) == name], name)
     for axes in grid[len(shown) :]:
         axes.set_axis_off()
-    grid[0].legend(frameon=False, fontsize="small", loc="lower left")
+    grid[0].legend(frameon=False, fontsize="small", loc="lower right", markerscale=0.5)
     return figure
 
 
@@ -97,13 +97,27 @@ def _panel(axes: "Axes", rows: pd.DataFrame, name: str) -> None:
         part = rows[rows["region"] == region]
         if part.empty:
             continue
-        p, s = part["p_hat"].to_numpy(), part["S"].to_numpy()
-        around_p = np.abs(part[["p_low", "p_high"]].to_numpy().T - part["p_mean"].to_numpy())
-        axes.errorbar(
-            part["p_mean"], s, xerr=around_p, fmt="none", ecolor=colour, alpha=0.12, lw=0.8
+        # with few generations many prompts share one place: one point, as large as they are many
+        place = part.groupby(["p_hat", "S"], as_index=False)
+        spots = place.agg(
+            n=("S", "size"), **{name: (name, "mean") for name in ("p_low", "p_high", *ENDS)}
         )
-        axes.vlines(p, part["S_low"], part["S_high"], color=colour, alpha=0.08, lw=0.8)
-        axes.plot(p, s, marker, color=colour, ms=3.5, alpha=0.6, mew=0, label=region)
+        for lines in (
+            axes.hlines(spots["S"], spots["p_low"], spots["p_high"]),
+            axes.vlines(spots["p_hat"], spots["S_low"], spots["S_high"]),
+        ):
+            lines.set(color=colour, alpha=0.15, linewidth=0.8, zorder=1)
+        axes.scatter(
+            spots["p_hat"],
+            spots["S"],
+            s=6.0 + 3.0 * spots["n"],
+            marker=marker,
+            color=colour,
+            alpha=0.6,
+            lw=0,
+            label=region,
+            zorder=2,
+        )
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(lowest, 0.05)
     axes.spines[["top", "right"]].set_visible(False)

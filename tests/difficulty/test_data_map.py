@@ -92,13 +92,13 @@ def test_figure_has_a_panel_a_model(mapped, tmp_path):
     figure = plot_data_map(mapped)
     panels = [axes for axes in figure.axes if axes.axison]
     assert [axes.get_title() for axes in panels] == sorted(set(mapped["model"]))
-    shown = sum(
-        len(line.get_xdata())
-        for axes in panels
-        for line in axes.lines
-        if line.get_label() in {"easy", "mixed", "hard", "review"}
-    )
-    assert shown == len(mapped)
+    for axes in panels:
+        part = mapped[mapped["model"] == axes.get_title()]
+        points = [c for c in axes.collections if c.get_label() in set(mapped["region"])]
+        places = np.concatenate([c.get_offsets() for c in points])
+        assert len(places) == len(part.groupby(["p_hat", "S", "region"]))
+        sizes = np.concatenate([c.get_sizes() for c in points])
+        assert ((sizes - 6.0) / 3.0).sum() == pytest.approx(len(part))
     figure.savefig(tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 10_000
 
