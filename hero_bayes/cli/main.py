@@ -10,6 +10,7 @@ import typer
 from hero_bayes._version import __version__
 from hero_bayes.cli.check import check
 from hero_bayes.cli.demo import demo
+from hero_bayes.cli.difficulty import difficulty
 from hero_bayes.cli.estimate import estimate
 from hero_bayes.cli.exit_codes import exit_code_of
 from hero_bayes.cli.simulate import simulate
@@ -59,6 +60,7 @@ def hero_bayes(
 app.command("demo")(demo)
 app.command("check")(check)
 app.command("estimate")(estimate)
+app.command("difficulty")(difficulty)
 app.command("simulate")(simulate)
 
 
