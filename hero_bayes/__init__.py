@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_bayes._version import __version__
 
 if TYPE_CHECKING:
-    from hero_bayes import calibration, difficulty
+    from hero_bayes import calibration, difficulty, plots
     from hero_bayes.adjustment.adjust import adjust
     from hero_bayes.data import datasets
     from hero_bayes.data.checks import check
@@ -48,11 +48,12 @@ _HOME = {
     "compare_methods": "hero_bayes.estimators.estimate",
     "datasets": "hero_bayes.data.datasets",
     "estimate": "hero_bayes.estimators.estimate",
+    "plots": "hero_bayes.plots",
     "simulate": "hero_bayes.simulation.simulate",
 }
 
 #: Names that are modules.
-_ROOMS = frozenset({"calibration", "datasets", "difficulty"})
+_ROOMS = frozenset({"calibration", "datasets", "difficulty", "plots"})
 
 __all__ = [
     "DataError",
@@ -72,6 +73,7 @@ __all__ = [
     "estimate",
     "fit",
     "load",
+    "plots",
     "posterior_truth",
     "power_scaling",
     "save",

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hero_bayes.data.generations import Generations
+    from hero_bayes.difficulty.answer_consistency import consistency
     from hero_bayes.difficulty.comparing import compare
     from hero_bayes.difficulty.difference import difference_moments
     from hero_bayes.difficulty.fitting import fit
     from hero_bayes.difficulty.greedy import greedy_against_sampled
+    from hero_bayes.difficulty.mapping import data_map
     from hero_bayes.difficulty.planning import best_k, plan
     from hero_bayes.difficulty.reliability import pass_at_k
+    from hero_bayes.difficulty.review import ReviewList, review_list
     from hero_bayes.difficulty.runs import run_effect
     from hero_bayes.difficulty.score_moments import Moments, moments, moments_table
     from hero_bayes.difficulty.shape import density, shape_table
@@ -26,8 +29,11 @@ if TYPE_CHECKING:
 _HOME = {
     "Generations": "hero_bayes.data.generations",
     "Moments": "hero_bayes.difficulty.score_moments",
+    "ReviewList": "hero_bayes.difficulty.review",
     "best_k": "hero_bayes.difficulty.planning",
     "compare": "hero_bayes.difficulty.comparing",
+    "consistency": "hero_bayes.difficulty.answer_consistency",
+    "data_map": "hero_bayes.difficulty.mapping",
     "density": "hero_bayes.difficulty.shape",
     "difference_moments": "hero_bayes.difficulty.difference",
     "enough": "hero_bayes.difficulty.subsamples",
@@ -38,6 +44,7 @@ _HOME = {
     "moments_table": "hero_bayes.difficulty.score_moments",
     "pass_at_k": "hero_bayes.difficulty.reliability",
     "plan": "hero_bayes.difficulty.planning",
+    "review_list": "hero_bayes.difficulty.review",
     "run_effect": "hero_bayes.difficulty.runs",
     "shape_table": "hero_bayes.difficulty.shape",
     "single_run_spread": "hero_bayes.difficulty.single_runs",
@@ -47,8 +54,11 @@ _HOME = {
 __all__ = [
     "Generations",
     "Moments",
+    "ReviewList",
     "best_k",
     "compare",
+    "consistency",
+    "data_map",
     "density",
     "difference_moments",
     "enough",
@@ -59,6 +69,7 @@ __all__ = [
     "moments_table",
     "pass_at_k",
     "plan",
+    "review_list",
     "run_effect",
     "shape_table",
     "single_run_spread",
