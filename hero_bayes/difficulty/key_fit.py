@@ -1,5 +1,6 @@
 """P(key wrong) of every prompt: fit of the model of wrong keys, averaged over its rates."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from hero_bayes.difficulty.key_rates import FlagRate
 __all__ = ["KeyFit", "fit_keys"]
 
 FloatArray = NDArray[np.float64]
+Held = Mapping[str, FloatArray | float]
 
 #: Rates over which results are averaged.
 GRID = np.array(
@@ -22,6 +24,10 @@ GRID = np.array(
 #: Log density below its highest value at which the grid ends.
 NEGLIGIBLE = 12.0
 TOLERANCE = 1e-8
+RATES = ("fresh_rate", "popular_rate")
+#: Parameters of the right answers' law, and the rate at which they are found.
+RIGHT_LAW = ("ability", "icc", "loading")
+NO_RATE = 1e-12
 RATE_DRAWS = 4000
 
 
@@ -48,8 +54,9 @@ class KeyFit:
 
 @dataclass(frozen=True)
 class Profile:
-    """Weights of `GRID` and log odds (grid, prompt), the other parameters at their best."""
+    """Weights and log odds (rate, prompt) along one rate, the other parameters at their best."""
 
+    rate: FloatArray
     weight: FloatArray
     log_odds: FloatArray
 
@@ -76,22 +83,30 @@ def fit_keys(
 
     Notes
     -----
-    Maximum a posteriori by L-BFGS. Along a grid of each of the two rates all other parameters are
-    optimised again (a profile), so that the split between wrong keys and hard prompts, on which
+    Maximum a posteriori by L-BFGS. The law of right answers is fitted with all keys taken as right,
+    and then held: otherwise models that are mostly wrong in the same way turn the tables, their
+    answers right and most keys wrong. Along a grid of each of the two rates all other parameters
+    are optimised again (a profile), so that the split between wrong keys and hard prompts, on which
     the data often say little, is not taken as known. A prompt whose key no model gave follows the
     first rate, the others follow the second one.
     """
     rate = FlagRate(prior, look_alike)
     model = KeyModel(counts, rate)
-    flat, spent = _mode(model, _start(model), {})
+    start = _start(model)
+    flat, spent = _mode(model, start, dict.fromkeys(RATES, logit(NO_RATE)))
+    held = {name: model.layout.split(flat)[name].copy() for name in RIGHT_LAW}
+    for name in RATES:
+        model.layout.split(flat)[name][:] = model.layout.split(start)[name]
+    flat, used = _mode(model, flat, held)
+    spent += used
     chance = np.empty(counts.n_prompts)
     fresh = counts.fresh[: counts.n_prompts] > 0
     profiles = {}
     for name, rows in (("fresh_rate", fresh), ("popular_rate", ~fresh)):
-        profile, used = _profile(model, flat, name)
+        profile, used = _profile(model, flat, name, held)
         spent += used
         scale = model.scale_of(name)
-        share = np.array([rate.wrong_share(value * scale) for value in GRID])
+        share = np.array([rate.wrong_share(value * scale) for value in profile.rate])
         chance[rows] = (profile.weight * share) @ expit(profile.log_odds[:, rows])
         profiles[name] = profile
     return KeyFit(
@@ -109,8 +124,8 @@ def _start(model: KeyModel) -> FloatArray:
     return start
 
 
-def _mode(model: KeyModel, start: FloatArray, fixed: dict[str, float]) -> tuple[FloatArray, int]:
-    low, high, start = model.layout.flat(1), model.layout.flat(2), start.copy()
+def _mode(model: KeyModel, start: FloatArray, fixed: Held) -> tuple[FloatArray, int]:
+    low, high, start = model.bounds[0].copy(), model.bounds[1].copy(), start.copy()
     for name, value in fixed.items():
         for vector in (low, high, start):
             model.layout.split(vector)[name][:] = value
@@ -125,24 +140,25 @@ def _mode(model: KeyModel, start: FloatArray, fixed: dict[str, float]) -> tuple[
     return found.x, int(found.nfev)
 
 
-def _profile(model: KeyModel, mode: FloatArray, name: str) -> tuple[Profile, int]:
+def _profile(model: KeyModel, mode: FloatArray, name: str, held: Held) -> tuple[Profile, int]:
+    grid = GRID[model.highest(name) >= GRID]
     centre = expit(model.layout.split(mode)[name][0])
-    middle = int(np.argmin(np.abs(np.log(GRID) - np.log(centre))))
-    density = np.full(len(GRID), -np.inf)
-    odds = np.zeros((len(GRID), model.counts.n_prompts))
+    middle = int(np.argmin(np.abs(np.log(grid) - np.log(centre))))
+    density = np.full(len(grid), -np.inf)
+    odds = np.zeros((len(grid), model.counts.n_prompts))
     spent = 0
-    for path in (range(middle, -1, -1), range(middle + 1, len(GRID))):
+    for path in (range(middle, -1, -1), range(middle + 1, len(grid))):
         flat = mode
         for place in path:
-            flat, used = _mode(model, flat, {name: float(logit(GRID[place]))})
+            flat, used = _mode(model, flat, {**held, name: logit(grid[place])})
             spent += used
             density[place] = -model(flat)[0]
             odds[place] = model.log_odds(flat)
             if density[place] < density.max() - NEGLIGIBLE:
                 break
     # the density is per unit of the rate; trapezoid weights on the uneven grid
-    weight = np.exp(density - density.max()) * np.gradient(GRID)
-    return Profile(weight / weight.sum(), odds), spent
+    weight = np.exp(density - density.max()) * np.gradient(grid)
+    return Profile(grid, weight / weight.sum(), odds), spent
 
 
 def _error_rate(
@@ -153,9 +169,11 @@ def _error_rate(
     for name, profile in profiles.items():
         scale = model.scale_of(name)
         known = np.concatenate([[0.0], np.cumsum(profile.weight)])
-        edges = np.concatenate([[0.0], (GRID[1:] + GRID[:-1]) / 2.0, GRID[-1:]])
+        edges = np.concatenate(
+            [[0.0], (profile.rate[1:] + profile.rate[:-1]) / 2.0, profile.rate[-1:]]
+        )
         total = np.maximum(np.interp(rng.random(RATE_DRAWS), known, edges) * scale, 1e-6)
-        levels = GRID * scale
+        levels = profile.rate * scale
         nearest = np.searchsorted(levels, total).clip(max=len(levels) - 1)
         uniform = rng.random(RATE_DRAWS)
         for level, value in enumerate(levels):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from hero_bayes.difficulty.key_counts import KeyCounts
 from hero_bayes.difficulty.key_rates import HIGHEST, LOWEST, FlagRate
@@ -159,6 +159,18 @@ class KeyModel:
     def scale_of(self, name: str) -> float:
         """Share of all prompts that a rate speaks of."""
         return 1.0 if name == "fresh_rate" else max(self.counts.disputed, LOWEST)
+
+    def highest(self, name: str) -> float:
+        """Where a rate ends: most keys are taken to be right."""
+        return min(HIGHEST, self.rate.highest / self.scale_of(name))
+
+    @cached_property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of the flat vector."""
+        low, high = self.layout.flat(1), self.layout.flat(2)
+        for name in ("fresh_rate", "popular_rate"):
+            self.layout.split(high)[name][:] = logit(self.highest(name))
+        return low, high
 
 
 class Pieces:

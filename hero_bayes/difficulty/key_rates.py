@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
+from scipy.stats import beta
 
 from hero_bayes.errors import DataError
 
@@ -14,6 +15,8 @@ __all__ = ["LOOK_ALIKE", "FlagRate"]
 LOOK_ALIKE = (1.0, 99.0)
 #: Rates stay between these.
 LOWEST, HIGHEST = 1e-4, 0.45
+#: And below this quantile of the prior of wrong keys.
+LAST_QUANTILE = 0.995
 #: Gauss-Legendre nodes and weights on (0, 1).
 NODE, WEIGHT = (
     (np.polynomial.legendre.leggauss(80)[0] + 1.0) / 2.0,
@@ -47,6 +50,15 @@ class FlagRate:
                     f"{name} = ({first!r}, {second!r}) must be Beta parameters, the first one at "
                     "least 1; (1, 19) says that one key in twenty is wrong"
                 )
+
+    @property
+    def highest(self) -> float:
+        """Largest rate considered.
+
+        Without an end, models that are mostly wrong in the same way would turn the tables: their
+        answers right, most keys wrong.
+        """
+        return float(beta.ppf(LAST_QUANTILE, *self.prior))
 
     def _parts(self, total: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Nodes of the wrong part, their joint log density, weights, and slope in t."""

@@ -14,9 +14,6 @@ __all__ = ["Term", "log_sum", "right_term", "shared_term", "wrong_term"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Concentrations stay below this: beyond it, all answers differ, and differences of log gamma
-#: functions lose their digits.
-HIGHEST_LOG = float(np.log(1e5))
 SMALLEST_SHAPE = 1e-10
 
 
@@ -113,12 +110,10 @@ def wrong_term(
     """
     node, log_weight = VARIETY if len(centre) > 1 else ONE_NODE
     own, own_weight = OWN_VARIETY
-    model = table.rows[:, 0]
-    n, kinds = table.rows[:, 1][:, None, None], table.rows[:, 2][:, None, None]
-    spread = np.exp(log_spread)
-    log_beta = (centre[model][:, None] + common[model][:, None] * node)[:, :, None]
-    log_beta = log_beta + (spread[model][:, None] * own)[:, None, :]
-    inner, slope = _crp(log_beta, n, kinds)
+    model, spread = table.rows[:, 0], np.exp(log_spread)
+    log_beta = (centre[:, None] + common[:, None] * node)[:, :, None]
+    log_beta = log_beta + (spread[:, None] * own)[:, None, :]
+    inner, slope = _crp(log_beta, model, table.rows[:, 1], table.rows[:, 2])
     inner = inner + own_weight
     over_own = log_sum(inner)
     joint = table.sums @ over_own + log_weight
@@ -156,7 +151,8 @@ def shared_term(rows: IntArray, of: IntArray, centre: float, log_spread: float) 
     """
     node, log_weight = SHARING
     spread = float(np.exp(log_spread))
-    inner, slope = _crp((centre + spread * node)[None, :], rows[:, 1:2], rows[:, 0:1])
+    one = np.zeros(len(rows), dtype=np.int64)
+    inner, slope = _crp((centre + spread * node)[None, :], one, rows[:, 1], rows[:, 0])
     inner = inner + log_weight
     total = log_sum(inner)
 
@@ -168,13 +164,20 @@ def shared_term(rows: IntArray, of: IntArray, centre: float, log_spread: float) 
     return Term(total[of], gradient)
 
 
-def _crp(log_beta: FloatArray, n: IntArray, kinds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Log [beta^kinds / (beta (beta + 1) ... (beta + n - 1))], and its slope in log beta."""
-    free = log_beta < HIGHEST_LOG
-    log_beta = np.minimum(log_beta, HIGHEST_LOG)
-    beta = np.exp(log_beta)
-    value = kinds * log_beta - gammaln(beta + n) + gammaln(beta)
-    return value, free * (kinds - beta * (digamma(beta + n) - digamma(beta)))
+def _crp(
+    log_beta: FloatArray, group: IntArray, n: IntArray, kinds: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log [beta^kinds / (beta (beta + 1) ... (beta + n - 1))], and its slope in log beta.
+
+    ``log_beta`` is (group, node, ...); the result is (row, node, ...).
+    """
+    beta = np.exp(log_beta)[:, None]
+    steps = np.arange(int(n.max(initial=0))).reshape(1, -1, *[1] * (log_beta.ndim - 1))
+    none = np.zeros_like(beta)
+    rising = np.concatenate([none, np.cumsum(np.log(beta + steps), axis=1)], axis=1)
+    weight = np.concatenate([none, np.cumsum(beta / (beta + steps), axis=1)], axis=1)
+    kinds = kinds.reshape(-1, *[1] * (log_beta.ndim - 1))
+    return kinds * log_beta[group] - rising[group, n], kinds - weight[group, n]
 
 
 def _back(table: Table, joint: FloatArray, total: FloatArray, weight: FloatArray) -> FloatArray:

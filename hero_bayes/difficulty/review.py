@@ -137,10 +137,13 @@ def review_list(
     hard prompts would be taken for wrong keys. All answers that the key accepts count as one
     answer. Answers missing from a generation count as wrong, and as no answer in particular.
 
-    Parameters at the mode; probabilities averaged over the profile posterior of the rates. A broken
-    prompt is found if models agree on another answer; one without any right answer looks like a
-    hard one. All models wrong alike and a wrong key look the same: this is why probabilities
-    rarely pass prior / (prior + look_alike), 0.8 by default.
+    The law of right answers is found with all keys taken as right; the other parameters at the
+    mode, and probabilities averaged over the profile posterior of the rates, which end at the
+    0.995 quantile of the prior (0.24 for (1, 19)). A broken prompt is found if models agree on
+    another answer; one without any right answer looks like a hard one. All models wrong alike and a
+    wrong key look the same: this is why probabilities rarely pass the ratio of the prior means,
+    0.05 / (0.05 + 0.01) by default. One model alone says little: mostly its keys that no answer
+    matches are seen.
 
     Examples
     --------

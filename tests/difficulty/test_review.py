@@ -223,6 +223,14 @@ def test_finds_swapped_keys_of_real_answers(study):
     assert rate > 0.02
 
 
+def test_models_that_are_mostly_wrong_do_not_turn_the_tables():
+    # right 4 % of the time, with favourite wrong answers; the keys come from arithmetic
+    found = review_list(hb.datasets.load("game24_gpt4").select(models="gpt-4+cot"))
+    assert found.table["p_key_wrong"].max() < 0.5
+    assert found.error_rate < 0.2
+    assert any("mostly wrong" in text for text in found.warnings)
+
+
 @pytest.mark.slow
 def test_probabilities_hold_on_swapped_keys(study):
     data = hb.datasets.load("cruxeval")
