@@ -157,6 +157,7 @@ def test_rules(table):
     ("change", "message"),
     [
         (lambda t: t[t["generation"] < 3], "at most 3 generations"),
+        (lambda t: t[t["model"] == "weak"], "one model alone"),
         (lambda t: t.assign(answer="x", correct=True), "one answer only"),
         (lambda t: t.assign(correct=t["answer"] == "e"), "mostly wrong"),
         (lambda t: t.assign(correct=t["answer"].isin(["a", "b"])), "several different answers"),
