@@ -37,6 +37,7 @@ out by hand.
 from collections.abc import Callable
 from typing import Any
 
+from hero_bayes.models.correlated import correlated
 from hero_bayes.models.hero import hero
 from hero_bayes.models.hero_regression import hero_regression
 from hero_bayes.models.pooled import pooled
@@ -47,9 +48,18 @@ from hero_bayes.models.prompt_labels import prompt_labels
 MODELS: dict[str, Callable[..., Any]] = {
     "hero": hero,
     "pooled": pooled,
+    "correlated": correlated,
     "regression": hero_regression,
     "drift": pooled_drift,
     "prompt_labels": prompt_labels,
 }
 
-__all__ = ["MODELS", "hero", "hero_regression", "pooled", "pooled_drift", "prompt_labels"]
+__all__ = [
+    "MODELS",
+    "correlated",
+    "hero",
+    "hero_regression",
+    "pooled",
+    "pooled_drift",
+    "prompt_labels",
+]

@@ -1,12 +1,14 @@
 """Outcome x labelers x transport, put together over the two label tables."""
 
 import pymc as pm
+import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from hero_bayes.data.counts import gold_code
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel
-from hero_bayes.models.independent import LabelerRates, class_log_likelihood
+from hero_bayes.errors import Refusal
+from hero_bayes.models.labelers import LabelerLayer
 from hero_bayes.models.truth import TruthPrior
 
 
@@ -23,26 +25,45 @@ def coordinates(panel: Panel) -> dict[str, object]:
 
 
 def two_rounds(
-    panel: Panel, outcome: TruthPrior, history_rates: LabelerRates, current_rates: LabelerRates
+    panel: Panel,
+    outcome: TruthPrior,
+    history_labelers: LabelerLayer,
+    current_labelers: LabelerLayer,
+    *,
+    unlabeled_power: float = 1.0,
 ) -> None:
     """Add the labels and gold of both rounds to the model on the stack.
 
     Registers the deterministic ``class_log_likelihood`` (item, truth) of the current items, and one
     potential a round, ``history_labels`` and ``current_labels``, with the log-likelihood of each
     item (of each prompt, where the outcome layer ties a prompt's items together), summed over the
-    truth where gold is missing.
+    truth where gold is missing. ``unlabeled_power`` multiplies it for items without gold.
     """
     past, now = _gold(panel.history, "history_"), _gold(panel.current, "")
-    history = class_log_likelihood(panel.history, history_rates, "history_", past.shape[0])
+    history = history_labelers.class_log_likelihood(panel.history, "history_", past.shape[0])
     current = pm.Deterministic(
         "class_log_likelihood",
-        class_log_likelihood(panel.current, current_rates, "", now.shape[0]),
+        current_labelers.class_log_likelihood(panel.current, "", now.shape[0]),
         dims=("item", "truth"),
     )
     terms, dim = outcome.history.log_likelihood(history, past)
-    pm.Potential("history_labels", terms, dims=dim)
+    pm.Potential("history_labels", _tempered(terms, dim, past, unlabeled_power), dims=dim)
     terms, dim = outcome.current.log_likelihood(current, now)
-    pm.Potential("current_labels", terms, dims=dim)
+    pm.Potential("current_labels", _tempered(terms, dim, now, unlabeled_power), dims=dim)
+
+
+def _tempered(
+    terms: TensorVariable, dim: str, gold: TensorVariable, power: float
+) -> TensorVariable:
+    """The terms, those of items without gold times the power."""
+    if power == 1.0:
+        return terms
+    if dim not in ("history_item", "item"):
+        raise Refusal(
+            "unlabeled_power speaks of items, and this outcome layer ties the items of a prompt "
+            "together; leave it at 1"
+        )
+    return pt.where(pt.lt(gold, 0), power * terms, terms)
 
 
 def _gold(labels: Labels, prefix: str) -> TensorVariable:

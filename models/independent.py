@@ -26,6 +26,12 @@ class LabelerRates:
     sensitivity: TensorVariable
     specificity: TensorVariable
 
+    def class_log_likelihood(
+        self, labels: Labels, prefix: str = "", n_items: int | TensorVariable | None = None
+    ) -> TensorVariable:
+        """Log p(labels | truth 0) and log p(labels | truth 1) of each item, (item, 2)."""
+        return class_log_likelihood(labels, self, prefix, n_items)
+
 
 def flat(
     sensitivity_prior: tuple[float, float] = (1.0, 1.0),

@@ -1,12 +1,11 @@
 """Transport layer ``rigid``: the current round's labelers err exactly as they did in history."""
 
-from hero_bayes.models.independent import LabelerRates
+from hero_bayes.models.labelers import LabelerLayer
 
 
-def rigid(history: LabelerRates) -> LabelerRates:
-    """Rates of the current round: those of history, unchanged.
+def rigid[Layer: LabelerLayer](history: Layer) -> Layer:
+    """Labelers of the current round: those of history, unchanged.
 
-    Every transport layer maps the rates of history, (labeler,), to the rates of the current round,
-    (labeler,).
+    Every transport layer maps the labelers of history to those of the current round.
     """
     return history

@@ -12,6 +12,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.criticism import prompt_chances
 from hero_bayes.inference.graph import QUICK
+from hero_bayes.inference.label_chances import LABEL_PARTS, positive_chances
 
 FloatArray = NDArray[np.float64]
 Values = Mapping[str, FloatArray]
@@ -45,11 +46,13 @@ class Simulated:
 def prior_draws(model: pm.Model, draws: int, seed: int) -> Iterator[dict[str, FloatArray]]:
     """Draws of free variables, and of the deterministics that labels arise from, on the graph."""
     wanted = [rv.name for rv in model.free_RVs]
-    parts = (*RATES, *OUTCOME, *OFFSETS)
+    parts = (*RATES, *LABEL_PARTS, *OUTCOME, *OFFSETS)
+    known = {v.name: v.get_value() for v in model.data_vars if v.name == "labeler_family"}
     wanted += [d.name for d in model.deterministics if d.name in parts]
     columns = pm.draw([model[n] for n in wanted], draws=draws, random_seed=seed, mode=QUICK)
     for k in range(draws):
-        yield {n: np.asarray(column[k], float) for n, column in zip(wanted, columns, strict=True)}
+        own = {n: np.asarray(column[k], float) for n, column in zip(wanted, columns, strict=True)}
+        yield own | known
 
 
 def check_layers(model: pm.Model) -> None:
@@ -71,7 +74,8 @@ def simulate_rounds(
     ----------
     values : mapping
         Sensitivity and specificity (labeler), or ``current_...`` where the current round has its
-        own; ``history_prevalence`` and ``prevalence``, or intercepts and covariate log odds; or
+        own, or what :func:`positive_chances` reads beside them; ``history_prevalence`` and
+        ``prevalence``, or intercepts and covariate log odds; or
         ``chance`` and ``history_chance`` (item), which stand before all.
     labelers : list of str
         The coordinate of the rates.
@@ -91,11 +95,7 @@ def simulate_rounds(
         position = {name: k for k, name in enumerate(labelers)}
         where = np.array([position[str(name)] for name in labels.labelers])[labels.labeler_idx]
         item_idx = np.repeat(np.arange(labels.n_items), labels.labels_per_item)
-        positive = np.where(
-            truth[item_idx] == 1.0,
-            values[f"{now}sensitivity"][where],
-            1.0 - values[f"{now}specificity"][where],
-        )
+        positive = positive_chances(labels, where, truth, values, now, rng)
         label = (rng.random(labels.n_labels) < positive).astype(np.int8)
         label = label[np.lexsort((label, labels.labeler_idx, item_idx))]
         gold = np.where(labels.has_gold, truth, np.nan)

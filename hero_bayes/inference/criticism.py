@@ -12,6 +12,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.prompts import prompt_slots
 from hero_bayes.inference.graph import batched, evidence_function
+from hero_bayes.inference.label_chances import positive_chances
 from hero_bayes.inference.outcome import outcome_of
 from hero_bayes.inference.program import Program
 
@@ -105,9 +106,9 @@ def predicted_labels(
 ) -> tuple[xr.Dataset, xr.Dataset] | None:
     """Labels that the fitted labelers would give to the same items, beside those they gave.
 
-    Truth is drawn anew from its prior (gold stays), then every label from its labeler's rates: a
-    replication of the tables, whose numbers of positive labels an item show whether labelers err
-    independently.
+    Truth is drawn anew from its prior (gold stays), then every label from its labeler's rates (and,
+    under ``correlated``, from an effect of the item drawn anew): a replication of the tables, whose
+    numbers of positive labels an item show whether labelers err as the model says.
 
     Returns
     -------
@@ -130,12 +131,13 @@ def predicted_labels(
     thin = draws.isel(draw=kept)
     values = {str(name): thin[name].to_numpy() for name in thin.data_vars}
     evidence = evidence_function(learning)
+    known = {v.name: v.get_value() for v in learning.data_vars if v.name == "labeler_family"}
     label = np.empty((n_chains, per_chain, n_verdicts), dtype=np.int8)
     for chain in range(n_chains):
         stacked = {name: value[chain] for name, value in values.items()}
         stacked |= evidence(stacked)
         for draw in range(per_chain):
-            now_values = {name: value[draw] for name, value in stacked.items()}
+            now_values = known | {name: value[draw] for name, value in stacked.items()}
             replicas = [replicate(labels, role, now_values, rng) for labels, role in rounds]
             label[chain, draw] = np.concatenate(replicas)
     return _label_groups(rounds, label, thin, cut)
@@ -155,12 +157,7 @@ def replicate(
     else:
         chance = draw[f"{prefix}prevalence"][labels.group_idx]
     truth = np.where(labels.has_gold, labels.gold, rng.random(labels.n_items) < chance)
-    truth = np.repeat(truth, labels.labels_per_item)
-    positive = np.where(
-        truth == 1.0,
-        draw[f"{rates}sensitivity"][labels.labeler_idx],
-        1.0 - draw[f"{rates}specificity"][labels.labeler_idx],
-    )
+    positive = positive_chances(labels, labels.labeler_idx, truth, draw, rates, rng)
     return (rng.random(labels.n_labels) < positive).astype(np.int8)
 
 
