@@ -1,6 +1,7 @@
 """The front door of the fast path: one function for every estimator, and a table of them all."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,13 @@ from hero_bayes.estimators.hero1 import hero1
 from hero_bayes.estimators.hero2 import hero2
 from hero_bayes.estimators.majority_vote import majority_vote
 from hero_bayes.estimators.result import Estimate
+from hero_bayes.estimators.score_method import N_DRAWS, score
+from hero_bayes.estimators.tilt import TiltDraws, tilt
 
+#: The closed-form methods, which `compare_methods` runs unless told otherwise.
 METHODS = ("majority_vote", "dawid_skene", "gold_rates", "hero1", "hero2")
+#: Those that answer by random draws, from a fixed seed.
+DRAWN_METHODS = ("score",)
 Covariates = Sequence[str | TextCovariates] | None
 
 
@@ -65,8 +71,9 @@ def run_method(
     cross_fit: bool | None,
     group: str | None,
     anchored: Callable[[], Anchored],
+    tilted: Callable[[], TiltDraws],
 ) -> Estimate:
-    """One estimator; ``anchored`` gives the labeler parameters when a method asks for them."""
+    """One estimator; ``anchored`` and ``tilted`` are called when a method asks for them."""
     name, position, item_idx = group_items(current, group)
     if method == "majority_vote":
         return majority_vote(current, name, item_idx)
@@ -77,6 +84,8 @@ def run_method(
         return gold_rates(align(known, current, unseen="drop"), name, item_idx)
     if method == "hero1":
         return hero1(anchored(), name, item_idx)
+    if method == "score":
+        return score(tilted(), name)
     return hero2(
         anchored(),
         name,
@@ -90,8 +99,9 @@ def run_method(
 
 def check_arguments(method: str, ridge: Ridge) -> None:
     """Reject what no estimator understands."""
-    if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; one of {', '.join(METHODS)}")
+    known = (*METHODS, *DRAWN_METHODS)
+    if method not in known:
+        raise ValueError(f"unknown method {method!r}; one of {', '.join(known)}")
     number = isinstance(ridge, (int, float)) and not isinstance(ridge, bool) and ridge >= 0
     if not (number or ridge == "cv"):
         raise ValueError(f'ridge must be "cv" or a number >= 0, got {ridge!r}')
@@ -107,6 +117,7 @@ def estimate(
     *,
     shrink: str = "paper",
     cross_fit: bool | None = None,
+    random_seed: int = 0,
 ) -> Estimate:
     """Rate of a current round from its silver labels and a history, without sampling.
 
@@ -116,9 +127,11 @@ def estimate(
         Past rounds, some items with gold. ``majority_vote`` and ``dawid_skene`` do without.
     current : Labels
         The round to judge. Gold in it is used by the anchored methods.
-    method : {"majority_vote", "dawid_skene", "gold_rates", "hero1", "hero2"}
+    method : {"majority_vote", "dawid_skene", "gold_rates", "hero1", "hero2", "score"}
         The first two speak of the items at hand (``item_rate``), the others of new items from the
-        same source (``prevalence``).
+        same source (``prevalence``). ``score`` (the anchored tilt) does not assume that labelers
+        err independently, and its interval is the honest one where they do not; it needs some 25
+        gold items of each class to be useful.
     covariates : sequence of str or TextCovariates, optional
         For ``hero2``. Default: every numeric covariate declared in both tables.
     ridge : "cv" or float
@@ -131,6 +144,8 @@ def estimate(
     cross_fit : bool, optional
         Whether each item's adjustment leaves that item out; default: with more than four
         covariates.
+    random_seed : int
+        For ``score``, which draws 2,000 times; the same seed gives the same result.
 
     Returns
     -------
@@ -177,6 +192,9 @@ def estimate(
         cross_fit=cross_fit,
         group=group,
         anchored=lambda: anchor(need_history(history, method), current),
+        tilted=lambda: tilt(
+            need_history(history, method), current, n_draws=N_DRAWS, random_seed=random_seed
+        ),
     )
 
 
@@ -189,17 +207,19 @@ def compare_methods(
     methods: Sequence[str] = METHODS,
     ridge: Ridge = "cv",
     shrink: str = "paper",
+    random_seed: int = 0,
 ) -> pd.DataFrame:
     """Every estimator on every current group, one row each.
 
     Parameters
     ----------
-    history, current, covariates, ridge, shrink
+    history, current, covariates, ridge, shrink, random_seed
         As in :func:`estimate`.
     prob : float
         Nominal coverage of the intervals.
     methods : sequence of str
-        Which methods, in which order.
+        Which methods, in which order. "score" runs when it is named: its time grows with the
+        number of labels.
 
     Returns
     -------
@@ -216,12 +236,15 @@ def compare_methods(
     """
     for method in methods:
         check_arguments(method, ridge)
-    cache: list[Anchored] = []
 
+    @cache
     def anchored() -> Anchored:
-        if not cache:
-            cache.append(anchor(need_history(history, "hero1"), current))
-        return cache[0]
+        return anchor(need_history(history, "hero1"), current)
+
+    @cache
+    def tilted() -> TiltDraws:
+        known = need_history(history, "score")
+        return tilt(known, current, n_draws=N_DRAWS, random_seed=random_seed)
 
     rows = []
     for group in current.groups("current"):
@@ -238,6 +261,7 @@ def compare_methods(
                     cross_fit=None,
                     group=group,
                     anchored=anchored,
+                    tilted=tilted,
                 )
             except Refusal as refusal:
                 estimand = "item_rate" if method in METHODS[:2] else "prevalence"

@@ -47,6 +47,19 @@ def label_tables(
 
 
 @njit(cache=True)
+def normalise(logs: FloatArray) -> float:
+    """Turn logs into shares of their sum, in place, and return the log of the sum."""
+    top = np.max(logs)
+    total = 0.0
+    for k in range(logs.size):
+        logs[k] = np.exp(logs[k] - top)
+        total += logs[k]
+    for k in range(logs.size):
+        logs[k] /= total
+    return float(top + np.log(total))
+
+
+@njit(cache=True)
 def expected_labels(
     item_ptr: IntArray,
     code: IntArray,
@@ -82,15 +95,7 @@ def expected_labels(
             for column in range(2 * size):
                 joint[column] += table[row, column]
         for truth in range(2):
-            part = joint[truth * size : (truth + 1) * size]
-            top = np.max(part)
-            sum_exp = 0.0
-            for k in range(size):
-                part[k] = np.exp(part[k] - top)
-                sum_exp += part[k]
-            for k in range(size):
-                part[k] /= sum_exp
-            evidence[truth] = top + np.log(sum_exp)
+            evidence[truth] = normalise(joint[truth * size : (truth + 1) * size])
         if group >= 0:
             evidence[0] += log_complement[group]
             evidence[1] += log_prevalence[group]
@@ -116,10 +121,26 @@ def expected_labels(
 
 
 @njit(cache=True)
-def normal_terms(value: float, mean: float, deviation: float) -> tuple[float, float]:
-    """Log density of a normal variable, its constant left out, and the slope of it."""
-    z = (value - mean) / deviation
-    return -0.5 * z * z, -z / deviation
+def log_chances(logits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log p and log(1 - p) of each logit."""
+    small = np.log1p(np.exp(-np.abs(logits)))
+    return np.minimum(logits, 0.0) - small, -np.maximum(logits, 0.0) - small
+
+
+@njit(cache=True)
+def add_priors(at: FloatArray, gradient: FloatArray) -> float:
+    """Log prior density of means, log spreads and log loadings; adds its slopes to the gradient."""
+    value = 0.0
+    for truth in range(2):
+        for place, mean, deviation in (
+            (truth, (2.0 * truth - 1.0) * MEAN_PRIOR[0], MEAN_PRIOR[1]),
+            (2 + truth, LOG_SPREAD_PRIOR[0], LOG_SPREAD_PRIOR[1]),
+            (4 + truth, LOG_LOADING_PRIOR[0], LOG_LOADING_PRIOR[1]),
+        ):
+            z = (at[place] - mean) / deviation
+            value -= 0.5 * z * z
+            gradient[place] -= z / deviation
+    return value
 
 
 @njit(cache=True)
@@ -148,11 +169,7 @@ def log_posterior(
     intercept = np.empty((2, n_labelers))
     for truth in range(2):
         intercept[truth] = at[truth] + spread[truth] * standard[truth]
-    log_prevalence, log_complement = np.empty(n_groups), np.empty(n_groups)
-    for g in range(n_groups):
-        logit = at[6 + g]
-        small = np.log1p(np.exp(-abs(logit)))
-        log_prevalence[g], log_complement[g] = min(logit, 0.0) - small, -max(logit, 0.0) - small
+    log_prevalence, log_complement = log_chances(at[6:])
     table, slope = label_tables(intercept, loading, node)
     value, chance, positives, total = expected_labels(
         item_ptr, code, gold, group_idx, weight, log_prevalence, log_complement, table,
@@ -185,15 +202,7 @@ def log_posterior(
             value -= 0.5 * np.log1p(narrowing)
             by_spread[truth] += spread[truth] * first * x - narrowing / (1.0 + narrowing)
             of_rest[2 + truth] += second * (spread[truth] * x) ** 2
-        sign = 2.0 * truth - 1.0
-        for place, mean, deviation in (
-            (truth, sign * MEAN_PRIOR[0], MEAN_PRIOR[1]),
-            (2 + truth, LOG_SPREAD_PRIOR[0], LOG_SPREAD_PRIOR[1]),
-            (4 + truth, LOG_LOADING_PRIOR[0], LOG_LOADING_PRIOR[1]),
-        ):
-            density, pull = normal_terms(at[place], mean, deviation)
-            value += density
-            by_mean[place] += pull
+    value += add_priors(at, by_mean)
     for g in range(n_groups):
         m = np.exp(log_prevalence[g])
         by_mean[6 + g] = positives[g] - total[g] * m
