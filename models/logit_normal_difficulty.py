@@ -5,7 +5,13 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from hero_bayes.data.count_table import CountTable
-from hero_bayes.likelihoods.logit_normal import TINY, moments, node_likelihood, node_weights
+from hero_bayes.likelihoods.logit_normal import (
+    STEP,
+    TINY,
+    moments,
+    node_likelihood,
+    node_weights,
+)
 
 
 def logit_normal_difficulty(counts: CountTable, *, scale_prior: float = 5.0) -> pm.Model:
@@ -16,24 +22,26 @@ def logit_normal_difficulty(counts: CountTable, *, scale_prior: float = 5.0) -> 
     counts : CountTable
         From :func:`hero_bayes.data.count_table.count_table`.
     scale_prior : float
-        Scale of the half-normal prior of the standard deviation on the logit scale. Wide, because
-        benchmarks with prompts that are always or never solved need it.
+        Scale of the half-normal prior of the standard deviation on the logit scale (less 0.05).
+        Wide, because benchmarks with prompts that are always or never solved need it.
 
     Returns
     -------
     pm.Model
-        Free variables ``centre`` and ``scale`` (model); deterministics ``location``, ``mu``,
-        ``sigma`` and ``icc`` (model).
+        Free variables ``centre`` and ``spread`` (model); deterministics ``location``, ``scale``,
+        ``mu``, ``sigma`` and ``icc`` (model).
 
     Notes
     -----
     location = centre * sqrt(1 + pi scale^2 / 8) with centre ~ Logistic(0, 1): for any scale the
     mean score has then nearly a flat prior, because E[expit] of a normal is close to
-    expit(location / sqrt(1 + pi scale^2 / 8)).
+    expit(location / sqrt(1 + pi scale^2 / 8)). The scale begins at 0.05, the step of the grid that
+    the integral is taken on: prompts so alike (sigma at most 0.0125) cannot be told from equal ones.
     """
     with pm.Model(coords={"model": list(counts.models)}) as model:
         centre = pm.Logistic("centre", 0.0, 1.0, dims="model")
-        scale = pm.HalfNormal("scale", scale_prior, dims="model")
+        spread = pm.HalfNormal("spread", scale_prior, dims="model")
+        scale = pm.Deterministic("scale", STEP + spread, dims="model")
         location = pm.Deterministic(
             "location", centre * pt.sqrt(1.0 + np.pi / 8.0 * scale**2), dims="model"
         )

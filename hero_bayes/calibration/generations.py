@@ -68,7 +68,7 @@ def sbc_difficulty(
     counts = every_count(models, k)
     model, truth_model = law.factory(counts), source.factory(counts)
     names = sorted({rv.name for rv in truth_model.free_RVs} | {"mu", "sigma"})
-    names += ["location"] if "location" in truth_model.named_vars else []
+    names += [name for name in ("location", "scale") if name in truth_model.named_vars]
     columns = pm.draw(
         [truth_model[name] for name in names],
         draws=n_simulations,

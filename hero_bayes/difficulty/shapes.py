@@ -67,7 +67,7 @@ def _beta_chances(
 
 
 def _logit_normal_start(mu: FloatArray, icc: FloatArray) -> dict[str, FloatArray]:
-    return {"centre": np.log(mu) - np.log1p(-mu), "scale": 1.7 * np.sqrt(icc / (1.0 - icc))}
+    return {"centre": np.log(mu) - np.log1p(-mu), "spread": 1.7 * np.sqrt(icc / (1.0 - icc))}
 
 
 def _node_weights(counts: CountTable, draw: Draw) -> FloatArray:
