@@ -36,7 +36,7 @@ def logit_normal_difficulty(counts: CountTable, *, scale_prior: float = 5.0) -> 
     location = centre * sqrt(1 + pi scale^2 / 8) with centre ~ Logistic(0, 1): for any scale the
     mean score has then nearly a flat prior, because E[expit] of a normal is close to
     expit(location / sqrt(1 + pi scale^2 / 8)). The scale begins at 0.05, the step of the grid that
-    the integral is taken on: prompts so alike (sigma at most 0.0125) cannot be told from equal ones.
+    the integral is taken on: prompts so alike (sigma at most 0.0125) look equal.
     """
     with pm.Model(coords={"model": list(counts.models)}) as model:
         centre = pm.Logistic("centre", 0.0, 1.0, dims="model")

@@ -102,7 +102,8 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     -----
     nuts: rank-normalised R-hat < 1.01, bulk and tail ESS >= 400 for every variable that does not
     run over items, no divergence, BFMI >= 0.3, all chains in one mode. laplace: Hessian positive
-    definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200.
+    definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200,
+    and P(slope < 0) <= 5 %, so that the scores point the right way.
     map: never enough for a decision. Always: no more parameters than degrees of freedom of label
     patterns and gold; flipped labelers (P(sensitivity + specificity < 1) > 0.5) give less than 5 %
     of the current labels, labelers near chance less than half of them. Those that give less are
@@ -126,7 +127,7 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     elif mode == "laplace":
         checks = rules.laplace_checks(fit)
     elif mode == "exact":
-        checks = [rules.importance_check(fit)]
+        checks = [rules.importance_check(fit), *rules.slope_check(fit)]
     elif mode == "map":
         checks = [rules.mode_check()]
     else:

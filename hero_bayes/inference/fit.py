@@ -14,12 +14,13 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
 from hero_bayes.inference.current import CurrentRound, at_mode, current_round
+from hero_bayes.inference.exact import EXACT_MODELS, exact_fit
 from hero_bayes.inference.graph import deterministic_function, first, one, stored_variables
 from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
 from hero_bayes.inference.outcome import REMEDY, outcome_of
 from hero_bayes.inference.program import Program, load_tables, make_program
-from hero_bayes.inference.resolve import check_arguments, resolve_model
+from hero_bayes.inference.resolve import check_arguments, check_exact, resolve_model
 from hero_bayes.inference.sampling import sample, sample_compiled
 from hero_bayes.inference.starts import Start, anchored_start, gold_start
 from hero_bayes.inference.unconstrained import unconstrained_point
@@ -64,11 +65,13 @@ def fit(
         The round to judge; gold in it is used.
     model : str or callable
         A name in ``hero_bayes.models.MODELS``, or a factory ``(history, current, **priors) ->
-        pm.Model``.
-    mode : {"nuts", "laplace", "map"}, optional
-        NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected by
-        importance resampling, for large tables and sweeps; or the mode on the probability scale,
-        which for ``hero`` is HERO-1.
+        pm.Model``; or "score" (the anchored tilt: labelers may share errors) or "auto" (the tilt
+        averaged with independent errors, by what held-out gold says).
+    mode : {"nuts", "laplace", "map", "exact"}, optional
+        "exact" draws without a sampler, for "score" and "auto", which have no other mode. For all
+        others: NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected
+        by importance resampling, for large tables and sweeps; or the mode on the probability
+        scale, which for ``hero`` is HERO-1.
     posterior : {"cut", "joint"}
         Whether the current labels without gold inform the labelers: "cut" learns them from history
         and gold alone, then draws the current prevalence exactly; "joint" is one model over
@@ -129,13 +132,24 @@ def fit(
                 f"{role} must be hb.Labels, got {type(labels).__name__}; read tables with "
                 "hb.Labels.from_frames or from_csv"
             )
+    if random_seed is None:
+        random_seed = int(np.random.default_rng().integers(2**31))
+    if isinstance(model, str) and model in EXACT_MODELS:
+        check_exact(model, mode, posterior, draws, chains)
+        return exact_fit(
+            model,
+            history,
+            current,
+            priors=dict(priors or {}),
+            random_seed=random_seed,
+            draws=draws,
+            chains=chains,
+        )
     name, factory = resolve_model(model)
     mode = mode or "nuts"
     check_arguments(mode, posterior, draws, tune, chains)
     program = make_program(factory, history, current, priors=priors, posterior=posterior)
     refuse_without_labels(program.full, current)
-    if random_seed is None:
-        random_seed = int(np.random.default_rng().integers(2**31))
     settings = Settings(draws, tune, chains, cores, progressbar)
     result = run(program, history, current, mode, random_seed, settings)
     provenance = Provenance(name, mode, posterior, random_seed, dict(priors or {}))

@@ -19,6 +19,8 @@ TAILS = (0.05, 0.95)
 BFMI = 0.3
 K_HAT = 0.7
 IMPORTANCE_DRAWS = 200.0
+#: Calibrated scores may point the wrong way with no more than this probability.
+NEGATIVE_SLOPE = 0.05
 #: A labeler whose sensitivity + specificity - 1 is smaller than this tells next to nothing.
 INFORMATIVE = 0.05
 #: Flipped labelers may hold less than this share of the current labels.
@@ -251,6 +253,20 @@ def importance_check(fit: xr.DataTree) -> Check:
     )
     limit = f">= {IMPORTANCE_DRAWS:g}"
     return Check("importance draws", value, limit, passed, "" if passed else told)
+
+
+def slope_check(fit: xr.DataTree) -> list[Check]:
+    """The calibrated scores must point the right way."""
+    if "negative_slope" not in fit.attrs:
+        return []
+    value = float(fit.attrs["negative_slope"])
+    passed = value <= NEGATIVE_SLOPE
+    told = (
+        f"P(slope < 0) is {value:.2f}, above {NEGATIVE_SLOPE:g}: on gold the labels hardly tell "
+        "the classes apart; give more gold, or let better labelers judge"
+    )
+    title, limit = "P(slope < 0)", f"<= {NEGATIVE_SLOPE:g}"
+    return [Check(title, value, limit, passed, "" if passed else told)]
 
 
 def mode_check() -> Check:

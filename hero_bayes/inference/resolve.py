@@ -22,7 +22,8 @@ def resolve_model(model: str | Factory) -> tuple[str, Factory]:
     """Name and factory of a model given by name or as a factory."""
     if isinstance(model, str):
         if model not in MODELS:
-            raise ValueError(f"unknown model {model!r}; one of {', '.join(MODELS)}, or a factory")
+            known = ", ".join((*MODELS, "score", "auto"))
+            raise ValueError(f"unknown model {model!r}; one of {known}, or a factory")
         return model, MODELS[model]
     if not callable(model):
         raise ValueError(
@@ -40,6 +41,17 @@ def check_arguments(mode: str, posterior: str, draws: int, tune: int, chains: in
     for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def check_exact(model: str, mode: str | None, posterior: str, draws: int, chains: int) -> None:
+    """Reject what the models that are drawn exactly do not understand."""
+    if mode not in (None, "exact"):
+        raise ValueError(f"model={model!r} has the mode 'exact' alone, got {mode!r}")
+    if posterior != "cut":
+        raise ValueError(
+            f"model={model!r} has the cut posterior alone: current labels never re-teach the scores"
+        )
+    check_arguments("nuts", posterior, draws, 1, chains)
 
 
 def build(

@@ -40,12 +40,15 @@ class FitSummary:
         The gate's verdict.
     title : str
         Model, mode and posterior.
+    remarks : tuple of str
+        What the model chose, and what a reader must know of it.
     """
 
     table: "pd.DataFrame"
     prob: float
     diagnosis: Diagnosis
     title: str
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The verdict first, then a line for each group and estimand, reasons and notes."""
@@ -62,12 +65,15 @@ class FitSummary:
                 f"  {row[dim]:<{width}}  {row['estimand']}: {row['mean']:.4f}, {interval} "
                 f"({ESTIMANDS[row['estimand']]}){flag}"
             )
+        lines += [f"  {remark}" for remark in self.remarks]
         return "\n".join([*lines, *str(self.diagnosis).splitlines()[1:]])
 
     def _repr_html_(self) -> str:
         """Title, table and verdict, for notebooks."""
         table = self.table.to_html(index=False, float_format=lambda value: f"{value:.4f}")
-        return f"<p>{html.escape(self.title)}</p>{table}{self.diagnosis._repr_html_()}"
+        said = "".join(f"<li>{html.escape(remark)}</li>" for remark in self.remarks)
+        head = f"<p>{html.escape(self.title)}</p>{table}<ul>{said}</ul>"
+        return f"{head}{self.diagnosis._repr_html_()}"
 
 
 def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
@@ -122,4 +128,6 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     attrs = fit.attrs
     shape = f" ({attrs['shape']})" if "shape" in attrs else ""
     title = f"model {attrs['model']}{shape}, mode {attrs['mode']}, {attrs['posterior']} posterior"
-    return FitSummary(table, prob, diagnosis, title)
+    said = [str(attrs["chosen"])] if "chosen" in attrs else []
+    said += [note for note in str(attrs.get("notes", "")).split("\n") if note]
+    return FitSummary(table, prob, diagnosis, title, tuple(said))

@@ -1,0 +1,210 @@
+"""Two accounts of the labelers, averaged by what held-out gold says of them.
+
+Either labelers err independently given the truth (HERO-1), or they may share errors (the anchored
+tilt). Gold that neither saw decides how far each is believed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, logsumexp
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.errors import Refusal
+from hero_bayes.estimators.anchored_em import Anchored, anchor
+from hero_bayes.estimators.hero1 import hero1
+from hero_bayes.estimators.item_scores import ItemScores
+from hero_bayes.estimators.prevalence import group_evidence
+from hero_bayes.estimators.tilt import TiltDraws, tilt
+
+__all__ = ["AveragedDraws", "average", "held_out_log_score", "independent_draws"]
+
+FloatArray = NDArray[np.float64]
+
+#: Prior probability that labelers err independently: neither account is favoured.
+PRIOR_INDEPENDENT = 0.5
+#: A single held-out gold item counts for no less than this probability.
+LEAST_PROBABILITY = 1e-9
+#: Quantiles of HERO-1's confidence distribution that draws are read from.
+LEVELS = np.concatenate([[0.001], np.linspace(0.01, 0.99, 50), [0.999]])
+
+
+@dataclass(frozen=True)
+class AveragedDraws:
+    """Posterior draws of the current round, averaged over the two accounts.
+
+    Attributes
+    ----------
+    tilt : TiltDraws
+        All draws under shared errors, of which those not ``independent`` are used.
+    anchored : Anchored
+        The labelers' rates if they err independently.
+    independent : bool array (draw,)
+        Draws under independent errors.
+    prevalence, item_rate : float array (draw, group)
+    probability_independent : float
+        Posterior probability of independent errors.
+    log_score_independent, log_evidence_shared : float
+        Log density of the gold under either account.
+    notes : tuple of str
+    """
+
+    tilt: TiltDraws
+    anchored: Anchored
+    independent: NDArray[np.bool_]
+    prevalence: FloatArray
+    item_rate: FloatArray
+    probability_independent: float
+    log_score_independent: float
+    log_evidence_shared: float
+    notes: tuple[str, ...]
+
+    @cached_property
+    def log_ratio(self) -> FloatArray:
+        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item), gold not looked at."""
+        plain = independent_ratios(self.anchored)
+        return np.where(self.independent[:, None], plain, self.tilt.log_ratio)
+
+
+def average(
+    history: Labels,
+    current: Labels,
+    *,
+    n_draws: int = 1_000,
+    prior: float = PRIOR_INDEPENDENT,
+    random_seed: int = 0,
+) -> AveragedDraws:
+    """Draws of the current rates under both accounts, in proportion to their posterior weight.
+
+    Parameters
+    ----------
+    history, current : Labels
+        The two rounds.
+    n_draws : int
+    prior : float
+        Prior probability that labelers err independently.
+    random_seed : int
+
+    Returns
+    -------
+    AveragedDraws
+
+    Raises
+    ------
+    Refusal
+        If history has fewer than two gold items of a class, or no current label is from a known
+        labeler.
+
+    Notes
+    -----
+    The log density of gold under independent errors is the sum of log P(gold_i | labels_i) with
+    rates and prevalence from a fit that saw no item of i's fold; under shared errors it is the
+    evidence of the calibrated scores, averaged over the scores. Both are densities of the same gold
+    given the same labels, and neither has seen the item it predicts, so that their ratio is a Bayes
+    factor between the accounts.
+
+    Examples
+    --------
+    >>> import hero_bayes as hb
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> draws = average(rounds.history, rounds.current, n_draws=200)
+    >>> draws.item_rate.shape
+    (200, 1)
+    """
+    if not 0.0 <= prior <= 1.0:
+        raise ValueError(f"prior must lie between 0 and 1, got {prior!r}")
+    shared = tilt(history, current, n_draws=n_draws, random_seed=random_seed)
+    anchored = anchor(history, current)
+    evidence = float(logsumexp(shared.log_evidence) - np.log(shared.log_evidence.size))
+    score, notes = held_out_log_score(shared.scores, history, current)
+    with np.errstate(divide="ignore"):
+        odds = np.log(prior) - np.log1p(-prior) + score - evidence
+    probability = float(expit(odds))
+    rng = np.random.default_rng([random_seed, 1])
+    independent = rng.permutation(np.arange(n_draws) < round(probability * n_draws))
+    prevalence, item_rate = shared.prevalence.copy(), shared.item_rate.copy()
+    if independent.any():
+        chosen = independent_draws(anchored, int(independent.sum()), rng)
+        prevalence[independent], item_rate[independent] = chosen
+    return AveragedDraws(
+        tilt=shared,
+        anchored=anchored,
+        independent=independent,
+        prevalence=prevalence,
+        item_rate=item_rate,
+        probability_independent=probability,
+        log_score_independent=score,
+        log_evidence_shared=evidence,
+        notes=(*shared.scores.notes, *notes),
+    )
+
+
+def held_out_log_score(
+    scores: ItemScores, history: Labels, current: Labels
+) -> tuple[float, tuple[str, ...]]:
+    """Log density of history's gold if labelers err independently, each item held out.
+
+    Returns
+    -------
+    tuple
+        The log score, -inf where some fold leaves too little gold to fit; and remarks.
+    """
+    known = history.has_gold & scores.history_used
+    total = 0.0
+    for fold in np.unique(scores.fold[known]):
+        hidden = scores.fold == fold
+        asked = np.flatnonzero(hidden & known)
+        try:
+            other = anchor(history.take_items(~hidden), current)
+        except Refusal as refusal:
+            note = f"independent errors were not considered, for lack of gold: {refusal}"
+            return -np.inf, (note,)
+        labelers = [str(name) for name in other.panel.labelers]
+        labels = history.with_labelers(labelers).without_gold()
+        ratio = group_evidence(labels, asked, other.sensitivity, other.specificity).log_ratio
+        rate = np.clip(other.history_prevalence, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        chance = expit(logit(rate[history.group_idx[asked]]) + ratio)
+        right = np.where(history.gold[asked] == 1.0, chance, 1.0 - chance)
+        total += float(np.log(np.maximum(right, LEAST_PROBABILITY)).sum())
+    return total, ()
+
+
+def independent_ratios(anchored: Anchored) -> FloatArray:
+    """Log-likelihood ratio of each current item at the anchored rates; gold is not looked at."""
+    current = anchored.panel.current.without_gold()
+    items = np.arange(current.n_items)
+    evidence = group_evidence(current, items, anchored.sensitivity, anchored.specificity)
+    return np.asarray(evidence.log_ratio)
+
+
+def independent_draws(
+    anchored: Anchored, n_draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Prevalence and item rate (draw, group) if labelers err independently.
+
+    The prevalence is drawn from the confidence distribution of HERO-1, whose quantiles are the
+    limits of its intervals (labeler uncertainty included); the truth of the items then at the
+    anchored rates.
+    """
+    current, ratio = anchored.panel.current, independent_ratios(anchored)
+    prevalence, item_rate = np.empty((2, n_draws, current.n_groups))
+    for g, name in enumerate(current.groups("current")):
+        item_idx = np.flatnonzero(current.group_idx == g)
+        found = hero1(anchored, name, item_idx)
+        limits = [found.interval(abs(2.0 * level - 1.0))[int(level > 0.5)] for level in LEVELS]
+        m = np.interp(rng.random(n_draws), LEVELS, np.maximum.accumulate(limits))
+        gold = current.gold[item_idx]
+        clamped = np.where(gold == 1.0, np.inf, np.where(gold == 0.0, -np.inf, ratio[item_idx]))
+        prevalence[:, g] = m
+        item_rate[:, g] = truth_shares(clamped, m, rng.random((n_draws, item_idx.size)))
+    return prevalence, item_rate
+
+
+def truth_shares(log_ratio: FloatArray, prevalence: FloatArray, uniform: FloatArray) -> FloatArray:
+    """Share of items drawn true, (draw,), at each draw's prevalence; gold is log ratio +-inf."""
+    odds = logit(np.clip(prevalence, 1e-12, 1.0 - 1e-12))
+    return np.array(
+        [np.mean(row < expit(one + log_ratio)) for one, row in zip(odds, uniform, strict=True)]
+    )
