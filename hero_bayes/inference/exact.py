@@ -66,7 +66,6 @@ def exact_fit(
         averaged = average(history, current, n_draws=n_draws, prior=prior, random_seed=random_seed)
         found = _auto(averaged)
     tree = xr.DataTree.from_dict(_groups(found, history, current, (chains, draws)))
-    used = found.used if found.used.any() else np.ones(n_draws, dtype=bool)
     panel = found.tilt.scores.panel
     tree.attrs = {
         "hero_bayes_version": __version__,
@@ -85,7 +84,7 @@ def exact_fit(
         "labels_left_out": panel.labels_left_out,
         "labelers_left_out": json.dumps(list(panel.labelers_left_out)),
         "importance_draws": float(found.tilt.effective_size[found.tilt.weight > 0].min()),
-        "negative_slope": float(found.tilt.weight @ found.tilt.negative_slope * used.mean()),
+        "negative_slope": float(found.tilt.weight @ found.tilt.negative_slope * found.used.mean()),
         "chosen": found.sentence,
         "notes": "\n".join(found.notes),
         **found.attributes,

@@ -1,0 +1,160 @@
+"""Averaging of independent and shared errors: the Bayes factor, the draws, and what they do."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import kstest
+from toy import simulate
+
+import hero_bayes as hb
+from hero_bayes.estimators.anchored_em import anchor
+from hero_bayes.estimators.averaging import (
+    average,
+    held_out_log_score,
+    independent_draws,
+    independent_ratios,
+    truth_shares,
+)
+from hero_bayes.estimators.item_scores import item_scores
+
+
+def shared_errors(seed, n=400, loading=2.5):
+    """Two rounds whose labelers stumble over the same items; truth of the current round."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    rounds, truths = [], []
+    for gold_share, rate in ((0.3, 0.4), (0.0, 0.55)):
+        y = (rng.random(n) < rate).astype(int)
+        u = rng.standard_normal(n)
+        rows = []
+        for j in range(8):
+            chance = expit(np.where(y == 1, 1.6, -1.8) + loading * u)
+            label = (rng.random(n) < chance).astype(int)
+            rows.append(pd.DataFrame({"item": np.arange(n), "labeler": j, "label": label}))
+        gold = np.where(rng.random(n) < gold_share, y, np.nan)
+        items = pd.DataFrame({"item": np.arange(n), "gold": gold})
+        rounds.append(hb.Labels.from_frames(pd.concat(rows), items))
+        truths.append(y.mean())
+    return rounds[0], rounds[1], truths[1]
+
+
+@pytest.fixture(scope="module")
+def independent():
+    return simulate(5, n_history=500, n_current=250, gold_share=0.3, strength=0.0).rounds
+
+
+def test_held_out_score_by_hand(independent):
+    history, current = independent
+    scores = item_scores(history, current)
+    found, notes = held_out_log_score(scores, history, current)
+    expected = 0.0
+    for fold in range(5):
+        training = history.take_items(scores.fold != fold)
+        fitted = anchor(training, current)
+        a = dict(zip(fitted.panel.labelers, fitted.sensitivity, strict=True))
+        b = dict(zip(fitted.panel.labelers, fitted.specificity, strict=True))
+        for i in np.flatnonzero((scores.fold == fold) & history.has_gold):
+            odds = logit(fitted.history_prevalence[0])
+            for e in range(history.item_ptr[i], history.item_ptr[i + 1]):
+                j = history.labelers[history.labeler_idx[e]]
+                one, zero = a[j], 1 - b[j]
+                odds += np.log(one / zero if history.label[e] else (1 - one) / (1 - zero))
+            chance = expit(odds)
+            expected += np.log(chance if history.gold[i] == 1 else 1 - chance)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert notes == ()
+
+
+def test_an_items_own_gold_does_not_enter_its_score(independent):
+    """Turning one item's gold round changes its own term alone, not its prediction."""
+    history, current = independent
+    scores = item_scores(history, current)
+    where = int(np.flatnonzero(history.has_gold)[0])
+    fold = scores.fold[where]
+    gold = history.gold.copy()
+    gold[where] = 1 - gold[where]
+    turned = history.with_gold(gold)
+    same = [
+        anchor(labels.take_items(scores.fold != fold), current).sensitivity
+        for labels in (history, turned)
+    ]
+    np.testing.assert_array_equal(*same)
+    one, two = (held_out_log_score(scores, labels, current)[0] for labels in (history, turned))
+    assert one != two
+
+
+def test_weight_is_the_bayes_factor(independent):
+    history, current = independent
+    draws = average(history, current, n_draws=400, prior=0.3)
+    score, _ = held_out_log_score(draws.tilt.scores, history, current)
+    evidence = np.log(np.mean(np.exp(draws.tilt.log_evidence - score))) + score
+    expected = 0.3 * np.exp(score - evidence) / (0.3 * np.exp(score - evidence) + 0.7)
+    np.testing.assert_allclose(draws.probability_independent, expected, rtol=1e-9)
+    assert draws.independent.sum() == round(400 * draws.probability_independent)
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0])
+def test_a_certain_prior_leaves_one_account(independent, prior):
+    history, current = independent
+    draws = average(history, current, n_draws=200, prior=prior)
+    assert draws.probability_independent == prior
+    if prior == 0.0:
+        np.testing.assert_array_equal(draws.item_rate, draws.tilt.item_rate)
+    else:
+        assert draws.independent.all()
+        np.testing.assert_allclose(draws.log_ratio[0], independent_ratios(draws.anchored))
+
+
+def test_independent_draws_follow_hero1(independent):
+    history, current = independent
+    drawn, _ = independent_draws(anchor(history, current), 4000, np.random.default_rng(1))
+    found = hb.estimate(history, current, method="hero1")
+
+    def law(m):
+        levels = np.linspace(0.005, 0.995, 200)
+        at = [found.interval(abs(2 * q - 1))[int(q > 0.5)] for q in levels]
+        return np.interp(m, at, levels)
+
+    assert kstest(law(drawn[:, 0]), "uniform").pvalue > 1e-3
+
+
+def test_gold_of_the_current_round_is_clamped():
+    ratio = np.array([np.inf, -np.inf, np.inf, 0.0])
+    uniform = np.random.default_rng(1).random((500, 4))
+    share = truth_shares(ratio, np.linspace(0, 1, 500), uniform)
+    assert share.min() == 0.5
+    assert share.max() == 0.75
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_shared_errors_are_recognised(seed):
+    history, current, truth = shared_errors(seed)
+    draws = average(history, current, n_draws=600)
+    assert draws.probability_independent < 0.01
+    low, high = np.quantile(draws.item_rate, [0.005, 0.995])
+    assert low < truth < high
+
+
+def test_independent_errors_are_recognised():
+    chances = []
+    for seed in range(6):
+        rounds = simulate(seed, n_history=500, n_current=250, gold_share=0.3, strength=0.0).rounds
+        chances.append(average(*rounds, n_draws=50).probability_independent)
+    assert np.median(chances) > 0.7
+
+
+def test_draws_do_not_depend_on_the_order_of_rows(independent):
+    history, current = independent
+    verdicts, items, _ = history.to_frames()
+    again = hb.Labels.from_frames(
+        verdicts.sample(frac=1.0, random_state=1), items.sample(frac=1.0, random_state=2)
+    )
+    one = average(history.with_gold(history.gold), current, n_draws=100)
+    two = average(again, current, n_draws=100)
+    np.testing.assert_array_equal(one.item_rate, two.item_rate)
+
+
+def test_bad_prior(independent):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        average(*independent, prior=1.5)
