@@ -1,0 +1,1 @@
+"""How far labelers err on the same items, and what that makes their number worth."""
