@@ -11,7 +11,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.score import clamp_gold
 from hero_bayes.inference import kernels
 from hero_bayes.inference.graph import SLICE
-from hero_bayes.inference.outcome import Outcome, history_weights
+from hero_bayes.inference.outcome import GroupState, Outcome, history_weights
 
 FloatArray = NDArray[np.float64]
 #: From draws of the free variables to what the second stage needs (see graph.evidence_function).
@@ -100,7 +100,7 @@ def current_round(
             for g, item_idx in enumerate(items):
                 clamped = clamp_gold(values["log_ratio"][item_idx], current.gold[item_idx])
                 draw_group = outcome.exact if cut else outcome.given
-                drawn = draw_group(g, clamped, values, item_idx, rng)
+                drawn = draw_group(GroupState(g, item_idx, clamped, values), rng)
                 chance = kernels.truth_probability(clamped, drawn.prior_log_odds)
                 prevalence[chain, draw, g] = drawn.prevalence
                 for name, value in drawn.parameters.items():
@@ -132,7 +132,7 @@ def at_mode(
     for g in range(current.n_groups):
         item_idx = np.flatnonzero(current.group_idx == g)
         clamped = clamp_gold(evidence["log_ratio"][item_idx], current.gold[item_idx])
-        prior = outcome.prior_log_odds(g, clamped, everything, item_idx)
+        prior = outcome.prior_log_odds(GroupState(g, item_idx, clamped, everything))
         item_rate[0, 0, g] = kernels.truth_probability(clamped, prior).mean()
         prior_log_odds[item_idx] = prior
     return CurrentRound(

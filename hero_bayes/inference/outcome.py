@@ -36,6 +36,27 @@ class GroupDraw:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class GroupState:
+    """One current group at one draw of everything else.
+
+    Attributes
+    ----------
+    group : int
+    item_idx : int array
+        The group's items among the current ones.
+    log_ratio : array (item of the group)
+        Evidence of their labels; gold is +inf or -inf.
+    values : mapping
+        The draw, by variable, with what the outcome layer needs beside it.
+    """
+
+    group: int
+    item_idx: Positions
+    log_ratio: FloatArray
+    values: Mapping[str, FloatArray]
+
+
 class Outcome(Protocol):
     """An outcome layer's part in the second stage.
 
@@ -46,33 +67,13 @@ class Outcome(Protocol):
     def own(self) -> tuple[str, ...]:
         """Names of the group's own free variables."""
 
-    def exact(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def exact(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """Draw the group's parameters from their posterior given the evidence (cut)."""
 
-    def given(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def given(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """The group's rate and prior log odds at the drawn parameters (joint)."""
 
-    def prior_log_odds(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-    ) -> FloatArray:
+    def prior_log_odds(self, at: GroupState) -> FloatArray:
         """Log odds of truth 1 of each item before its own labels, at one value of everything."""
 
 
@@ -90,44 +91,24 @@ class PrevalenceOutcome:
     beta: FloatArray
     own: tuple[str, ...] = ("prevalence",)
 
-    def exact(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def exact(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """Rate drawn given the items' evidence; gold (+inf, -inf) counts as observed truth."""
         rate = kernels.draw_prevalence(
-            log_ratio[np.isfinite(log_ratio)],
-            self.alpha[group] + float((log_ratio == np.inf).sum()),
-            self.beta[group] + float((log_ratio == -np.inf).sum()),
+            at.log_ratio[np.isfinite(at.log_ratio)],
+            self.alpha[at.group] + float((at.log_ratio == np.inf).sum()),
+            self.beta[at.group] + float((at.log_ratio == -np.inf).sum()),
             rng.random(),
         )
-        return GroupDraw(rate, np.full(item_idx.size, log_odds(rate)))
+        return GroupDraw(rate, np.full(at.item_idx.size, log_odds(rate)))
 
-    def given(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def given(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """The drawn rate itself."""
-        rate = float(values["prevalence"][group])
-        return GroupDraw(rate, np.full(item_idx.size, log_odds(rate)))
+        rate = float(at.values["prevalence"][at.group])
+        return GroupDraw(rate, np.full(at.item_idx.size, log_odds(rate)))
 
-    def prior_log_odds(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-    ) -> FloatArray:
+    def prior_log_odds(self, at: GroupState) -> FloatArray:
         """Those of the rate."""
-        return np.full(item_idx.size, log_odds(float(values["prevalence"][group])))
+        return np.full(at.item_idx.size, log_odds(float(at.values["prevalence"][at.group])))
 
 
 @dataclass(frozen=True)
@@ -138,51 +119,30 @@ class RegressionOutcome:
     scale: FloatArray
     own: tuple[str, ...] = ("intercept",)
 
-    def exact(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def exact(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """Intercept drawn given the evidence; the rate averages over re-weighted history items."""
         intercept = kernels.draw_intercept(
-            log_ratio,
-            values["covariate_log_odds"][item_idx],
-            self.location[group],
-            self.scale[group],
+            at.log_ratio,
+            at.values["covariate_log_odds"][at.item_idx],
+            self.location[at.group],
+            self.scale[at.group],
             rng.random(),
         )
-        return self._at(intercept, values, item_idx)
+        return self._with(intercept, at)
 
-    def given(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def given(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """The rate at the drawn intercept, over re-weighted history items."""
-        return self._at(float(values["intercept"][group]), values, item_idx)
+        return self._with(float(at.values["intercept"][at.group]), at)
 
-    def prior_log_odds(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-    ) -> FloatArray:
+    def prior_log_odds(self, at: GroupState) -> FloatArray:
         """Intercept plus the item's part."""
-        return np.asarray(values["intercept"][group] + values["covariate_log_odds"][item_idx])
+        own = at.values["covariate_log_odds"][at.item_idx]
+        return np.asarray(at.values["intercept"][at.group] + own)
 
-    def _at(
-        self, intercept: float, values: Mapping[str, FloatArray], item_idx: Positions
-    ) -> GroupDraw:
-        past, weight = values["history_covariate_log_odds"], values["history_weight"]
+    def _with(self, intercept: float, at: GroupState) -> GroupDraw:
+        past, weight = at.values["history_covariate_log_odds"], at.values["history_weight"]
         rate = float(weight @ (1.0 / (1.0 + np.exp(-(intercept + past)))) / weight.sum())
-        prior = intercept + values["covariate_log_odds"][item_idx]
+        prior = intercept + at.values["covariate_log_odds"][at.item_idx]
         return GroupDraw(rate, prior, {"intercept": intercept})
 
 

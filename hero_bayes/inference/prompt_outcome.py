@@ -1,6 +1,5 @@
 """The second stage of models whose items are generations of prompts."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +8,11 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from hero_bayes.inference import prompt_kernels as kernels
-from hero_bayes.inference.outcome import GroupDraw, Positions, beta_parameters
+from hero_bayes.inference.outcome import GroupDraw, GroupState, beta_parameters
 
 FloatArray = NDArray[np.float64]
+#: Distribution of each prompt's number of true generations, and its layout: slots and size.
+Evidence = tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -36,69 +37,42 @@ class PromptOutcome:
         parameters = [*beta_parameters(model, "prevalence"), *beta_parameters(model, "icc")]
         return cls(np.stack(parameters, axis=-1), model)
 
-    def exact(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def exact(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """Mean and icc from their two-dimensional posterior, then the prompts' q."""
-        counts, slots, size = self._counts(group, log_ratio, item_idx)
-        mean, icc = kernels.draw_difficulty(counts, size, self.prior[group], rng.random(3))
-        return self._at(mean, icc, (counts, slots, size), item_idx, rng)
+        counts, slots, size = self._counts(at)
+        mean, icc = kernels.draw_difficulty(counts, size, self.prior[at.group], rng.random(3))
+        return self._with(mean, icc, (counts, slots, size), rng)
 
-    def given(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-        rng: np.random.Generator,
-    ) -> GroupDraw:
+    def given(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """The prompts' q at the drawn mean and icc."""
-        mean, icc = (float(values[name][group]) for name in self.own)
-        return self._at(mean, icc, self._counts(group, log_ratio, item_idx), item_idx, rng)
+        mean, icc = (float(at.values[name][at.group]) for name in self.own)
+        return self._with(mean, icc, self._counts(at), rng)
 
-    def prior_log_odds(
-        self,
-        group: int,
-        log_ratio: FloatArray,
-        values: Mapping[str, FloatArray],
-        item_idx: Positions,
-    ) -> FloatArray:
+    def prior_log_odds(self, at: GroupState) -> FloatArray:
         """From the labels of the prompt's other items, its q integrated out."""
-        slots, size = self._layout(group, item_idx)
-        mean, icc = (float(values[name][group]) for name in self.own)
+        slots, size = self._layout(at)
+        mean, icc = (float(at.values[name][at.group]) for name in self.own)
         return np.asarray(
-            kernels.log_odds_from_others(chance_of(log_ratio), slots, size, mean, _below_one(icc))
+            kernels.log_odds_from_others(
+                chance_of(at.log_ratio), slots, size, mean, _below_one(icc)
+            )
         )
 
-    def _layout(
-        self, group: int, item_idx: Positions
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _layout(self, at: GroupState) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Slots (1 + position among the group's items) and sizes of the group's prompts."""
-        of_group = self.model["prompt_group_idx"].get_value(borrow=True) == group
+        of_group = self.model["prompt_group_idx"].get_value(borrow=True) == at.group
         slots = self.model["prompt_slots"].get_value(borrow=True)[of_group]
         size = self.model["prompt_size"].get_value(borrow=True)[of_group]
         position = np.zeros(len(self.model.coords["item"]) + 1, dtype=np.int64)
-        position[item_idx + 1] = np.arange(1, item_idx.size + 1)
+        position[at.item_idx + 1] = np.arange(1, at.item_idx.size + 1)
         return position[slots], size
 
-    def _counts(
-        self, group: int, log_ratio: FloatArray, item_idx: Positions
-    ) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
-        slots, size = self._layout(group, item_idx)
-        return kernels.all_counts(chance_of(log_ratio), slots, size), slots, size
+    def _counts(self, at: GroupState) -> Evidence:
+        slots, size = self._layout(at)
+        return kernels.all_counts(chance_of(at.log_ratio), slots, size), slots, size
 
-    def _at(
-        self,
-        mean: float,
-        icc: float,
-        evidence: tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]],
-        item_idx: Positions,
-        rng: np.random.Generator,
+    def _with(
+        self, mean: float, icc: float, evidence: Evidence, rng: np.random.Generator
     ) -> GroupDraw:
         """Each prompt's q drawn given its labels, as log odds of its items."""
         counts, slots, size = evidence
@@ -109,7 +83,7 @@ class PromptOutcome:
         total = (1.0 - icc) / icc
         odds = log_gamma(mean * total + n_true, rng)
         odds -= log_gamma((1.0 - mean) * total + size - n_true, rng)
-        prior = np.zeros(item_idx.size + 1)
+        prior = np.zeros(int(size.sum()) + 1)
         prior[slots] = odds[:, None]
         return GroupDraw(mean, prior[1:], {"icc": icc})
 
