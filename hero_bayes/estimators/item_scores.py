@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.data.building import check_choice
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel, align
 from hero_bayes.estimators.anchored_em import AnchorData, anchor_data, label_codes
-from hero_bayes.estimators.label_laws import LabelLaws, compare_laws, thin
+from hero_bayes.estimators.label_laws import compare_laws, thin
 from hero_bayes.estimators.shared_effect import POWER, ratio_of
 from hero_bayes.estimators.shared_effect_mode import (
     SharedEffect,
@@ -46,10 +47,8 @@ class ItemScores:
         The fit to all history, which scored the current items without gold.
     panel : Panel
         Both rounds on one labeler coordinate.
-    laws : LabelLaws
-        Whether labels per item and labelers are those of history.
     notes : tuple of str
-        What was done where they are not.
+        What was done where labels per item or labelers are not those of history.
     """
 
     names: tuple[str, ...]
@@ -60,7 +59,6 @@ class ItemScores:
     fold: IntArray
     fit: SharedEffect
     panel: Panel
-    laws: LabelLaws
     notes: tuple[str, ...]
 
 
@@ -84,23 +82,18 @@ def assign_folds(gold: FloatArray, folds: int, rng: np.random.Generator) -> IntA
 
 
 def held_out_ratios(
-    data: AnchorData,
-    scored: tuple[IntArray, IntArray],
-    fit: SharedEffect,
-    fold: IntArray,
-    power: float = POWER,
+    data: AnchorData, fit: SharedEffect, fold: IntArray, *, power: float = POWER
 ) -> FloatArray:
     """Log-likelihood ratio of each item from a fit that saw no item of its fold.
 
-    ``data`` is what the fits see, ``scored`` (item pointer, codes) the labels that are scored, on
-    the same items.
+    ``fit`` is the fit to all items, from which the others start.
     """
     ratio = np.zeros(data.gold.size)
     for k in np.unique(fold):
         hidden = fold == k
         weight = item_weights(data, power, hidden)
         other = maximise(data, fit.labelers, fit.parameters, weight, information=fit.information)
-        ratio[hidden] = ratio_of(other, np.flatnonzero(hidden), *scored)
+        ratio[hidden] = ratio_of(other, np.flatnonzero(hidden), data.item_ptr, data.code)
     return ratio
 
 
@@ -125,8 +118,8 @@ def item_scores(
         Power of the likelihood of items without gold.
     transport : {"auto", "none", "thin", "model"}
         What to do where labels per item or labelers change from history to the current round.
-        "thin" scores history items by as many labels as current items have; "model" keeps only
-        the model's log-likelihood ratio; "none" does nothing; "auto" chooses.
+        "thin" scores current items by as many labels as history items have; "model" keeps only
+        the model's log-likelihood ratio; "none" does nothing; "auto" chooses, see Notes.
     random_seed : int
         Draws the folds.
 
@@ -139,6 +132,18 @@ def item_scores(
     ------
     Refusal
         If there is no labeled item with gold of one of the classes.
+
+    Notes
+    -----
+    A share of votes means something else among more or fewer labels, or other labelers. "auto"
+    thins the current round where it has more labels an item, at random, with odds that follow the
+    history's mix of labelers. Where labels or labelers still differ, votes are dropped. Labels of
+    labelers whom history does not know are always left out.
+
+    Simulated with three kinds of shared error (900 + 300 items, 40 to 50 runs a cell), coverage of
+    the 90 % interval of the item rate and its RMSE: 3 labels an item in history, 5 or 10 now:
+    nothing done .85 (.041), model alone .79 (.037), current thinned .89 (.042). 5 or 10 in history,
+    3 now: nothing done .96 (.038), model alone .97 (.038), history thinned .89 (.042).
 
     Examples
     --------
@@ -154,33 +159,45 @@ def item_scores(
     data = anchor_data(panel)
     fit = maximise(data, panel.labelers, start_parameters(data), item_weights(data, power))
     fold = assign_folds(data.gold, folds, rng)
-    laws = compare_laws(past, now, fit)
-    names: tuple[str, ...] = SCORES
-    seen, notes = past, ()
-    if transport == "thin":
-        seen = thin(past, now, rng)
-    if transport == "model":
-        names = ("model",)
-    extra = now.take_items(now.has_gold)
-    scored = (
-        np.concatenate([seen.item_ptr, seen.item_ptr[-1] + extra.item_ptr[1:]]),
-        np.concatenate([label_codes(seen), label_codes(extra)]),
-    )
-    held_out = held_out_ratios(data, scored, fit, fold, power)
-    ratio = ratio_of(fit, np.arange(now.n_items), now.item_ptr, label_codes(now))
+    judged, names, notes = _carried_over(past, now, fit, transport, rng)
+    held_out = held_out_ratios(data, fit, fold, power=power)
+    ratio = ratio_of(fit, np.arange(now.n_items), judged.item_ptr, label_codes(judged))
     ratio[now.has_gold] = held_out[past.n_items :]
     return ItemScores(
         names=names,
-        history=_stack(names, vote_logit(seen), held_out[: past.n_items]),
-        current=_stack(names, vote_logit(now), ratio),
-        history_used=seen.labels_per_item > 0,
-        current_used=now.labels_per_item > 0,
+        history=_stack(names, vote_logit(past), held_out[: past.n_items]),
+        current=_stack(names, vote_logit(judged), ratio),
+        history_used=past.labels_per_item > 0,
+        current_used=judged.labels_per_item > 0,
         fold=fold[: past.n_items],
         fit=fit,
         panel=panel,
-        laws=laws,
         notes=notes,
     )
+
+
+def _carried_over(
+    past: Labels, now: Labels, fit: SharedEffect, transport: str, rng: np.random.Generator
+) -> tuple[Labels, tuple[str, ...], tuple[str, ...]]:
+    """Current labels to score, the scores that carry over, and notes on both."""
+    check_choice("transport", transport, ("auto", "none", "thin", "model"))
+    laws = compare_laws(past, now, fit)
+    auto, notes = transport == "auto", []
+    if transport == "thin" or (auto and laws.more_labels):
+        now = thin(now, past, rng)
+        notes.append(
+            f"current items have more labels (median {laws.current_count:g}) than history items "
+            f"({laws.history_count:g}): each was scored by a random part of its labels, so that "
+            "scores mean what they meant in history"
+        )
+        laws = compare_laws(past, now, fit)
+    if transport == "model" or (auto and laws.changed):
+        notes.append(
+            f"{laws.reason}: shares of votes do not carry over; only the model's log-likelihood "
+            "ratio was used"
+        )
+        return now, ("model",), tuple(notes)
+    return now, SCORES, tuple(notes)
 
 
 def _stack(names: tuple[str, ...], votes: FloatArray, ratio: FloatArray) -> FloatArray:

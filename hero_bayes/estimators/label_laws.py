@@ -28,6 +28,8 @@ class LabelLaws:
         Median labels per labeled item.
     count_factor : float
         Typical factor between them, at least 1: exp of the mean distance of log quantiles.
+    count_ratio : float
+        Current over history, the same with signs: above 1 where current items have more labels.
     quality_shift : float array (class,)
         Mean logit of P(label 1 | class) over current labels less that over history labels.
     """
@@ -35,12 +37,40 @@ class LabelLaws:
     history_count: float
     current_count: float
     count_factor: float
+    count_ratio: float
     quality_shift: FloatArray
 
     @property
     def counts_changed(self) -> bool:
         """Whether items get clearly more or fewer labels than in history."""
         return self.count_factor > COUNT_LIMIT
+
+    @property
+    def more_labels(self) -> bool:
+        """Whether current items have clearly more labels."""
+        return self.counts_changed and self.count_ratio > 1.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether a share of votes does not mean what it meant in history."""
+        return self.counts_changed or self.labelers_changed
+
+    @property
+    def reason(self) -> str:
+        """How the rounds differ, for a person."""
+        parts = []
+        if self.counts_changed or not self.changed:
+            parts.append(
+                f"labels per item: median {self.history_count:g} in history, "
+                f"{self.current_count:g} now"
+            )
+        if self.labelers_changed:
+            negative, positive = self.quality_shift
+            parts.append(
+                "the current labels come from other labelers (mean logit of saying 1 moved by "
+                f"{positive:+.2f} on positives, {negative:+.2f} on negatives)"
+            )
+        return "; ".join(parts)
 
     @property
     def labelers_changed(self) -> bool:
@@ -52,55 +82,56 @@ def compare_laws(history: Labels, current: Labels, fit: SharedEffect) -> LabelLa
     """Compare the rounds, both on the labelers of the fit."""
     counts = [x.labels_per_item[x.labels_per_item > 0] for x in (history, current)]
     quality = np.zeros(2)
-    factor = 1.0
+    factor = ratio = 1.0
     if min(c.size for c in counts):
         at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
         past, now = (np.log(np.quantile(c, at, method="inverted_cdf")) for c in counts)
         factor = float(np.exp(np.abs(past - now).mean()))
+        ratio = float(np.exp((now - past).mean()))
         means = [fit.intercept[:, x.labeler_idx].mean(axis=1) for x in (history, current)]
         quality = means[1] - means[0]
     return LabelLaws(
         history_count=float(np.median(counts[0])) if counts[0].size else 0.0,
         current_count=float(np.median(counts[1])) if counts[1].size else 0.0,
         count_factor=factor,
+        count_ratio=ratio,
         quality_shift=quality,
     )
 
 
-def thin(history: Labels, current: Labels, rng: np.random.Generator) -> Labels:
-    """History items with at most as many labels as current items have, from the same labelers.
+def thin(labels: Labels, like: Labels, rng: np.random.Generator) -> Labels:
+    """The items with no more labels than those of the other round have, from such labelers.
 
-    Items of both rounds are matched by the rank of their number of labels. A history item keeps as
-    many labels as its match has, or all it has. Labels are drawn without replacement with odds that
-    follow the current round's mix of labelers: a labeler who has gone is never drawn.
+    Items of both rounds are matched by the rank of their number of labels; an item keeps as many
+    labels as its match has, or all it has. Labels are drawn without replacement with odds that
+    follow the other round's mix of labelers; labels of labelers who are not in it all go.
     """
-    n_labelers = history.n_labelers
-    past, now = (
-        np.bincount(x.labeler_idx, minlength=n_labelers) / max(x.n_labels, 1)
-        for x in (history, current)
+    mine, theirs = (
+        np.bincount(x.labeler_idx, minlength=labels.n_labelers) / max(x.n_labels, 1)
+        for x in (labels, like)
     )
-    odds = np.divide(now, past, out=np.zeros(n_labelers), where=past > 0)
-    rows = np.repeat(np.arange(history.n_items), history.labels_per_item)
-    chance = odds[history.labeler_idx]
+    odds = np.divide(theirs, mine, out=np.zeros(labels.n_labelers), where=mine > 0)
+    rows = np.repeat(np.arange(labels.n_items), labels.labels_per_item)
+    chance = odds[labels.labeler_idx]
     # The largest keys u^(1/odds) are a draw without replacement (Efraimidis and Spirakis 2006).
     key = np.full(rows.size, -np.inf)
-    at = rng.random(rows.size)
     possible = chance > 0.0
-    key[possible] = np.log(at[possible]) / chance[possible]
-    available = np.bincount(rows[possible], minlength=history.n_items)
-    counts = np.sort(current.labels_per_item[current.labels_per_item > 0])
-    order = np.lexsort((rng.random(history.n_items), available))
-    target = np.empty(history.n_items, dtype=np.int64)
-    where = (np.arange(history.n_items) * counts.size) // max(history.n_items, 1)
-    target[order] = counts[where] if counts.size else 0
+    key[possible] = np.log(rng.random(rows.size)[possible]) / chance[possible]
+    available = np.bincount(rows[possible], minlength=labels.n_items)
+    counts = np.sort(like.labels_per_item[like.labels_per_item > 0])
+    order = np.lexsort((rng.random(labels.n_items), available))
+    order = order[available[order] > 0]
+    target = np.zeros(labels.n_items, dtype=np.int64)
+    if counts.size:
+        target[order] = counts[(np.arange(order.size) * counts.size) // max(order.size, 1)]
     target = np.minimum(target, available)
     by_key = np.lexsort((-key, rows))
-    rank = np.arange(rows.size) - np.repeat(history.item_ptr[:-1], history.labels_per_item)
+    rank = np.arange(rows.size) - np.repeat(labels.item_ptr[:-1], labels.labels_per_item)
     keep = np.zeros(rows.size, dtype=bool)
     keep[by_key] = rank < target[rows]
     return dataclasses.replace(
-        history,
+        labels,
         item_ptr=np.concatenate([[0], np.cumsum(target)]).astype(np.int64),
-        labeler_idx=history.labeler_idx[keep],
-        label=history.label[keep],
+        labeler_idx=labels.labeler_idx[keep],
+        label=labels.label[keep],
     )

@@ -12,14 +12,8 @@ from toy import make_labels, simulate
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.errors import DataError, Refusal
-from hero_bayes.estimators.anchored_em import anchor_data
-from hero_bayes.estimators.item_scores import (
-    assign_folds,
-    held_out_ratios,
-    item_scores,
-    vote_logit,
-)
-from hero_bayes.estimators.label_laws import thin
+from hero_bayes.estimators.item_scores import assign_folds, item_scores, vote_logit
+from hero_bayes.estimators.label_laws import compare_laws, thin
 from hero_bayes.estimators.score_calibration import PROPOSALS, calibrate
 from hero_bayes.estimators.shared_effect import fit_shared_effect, log_ratio
 from hero_bayes.estimators.tilt import tilt, tilt_draws
@@ -197,21 +191,19 @@ def test_scores_by_hand(rounds):
 
 
 def test_an_items_own_labels_do_not_touch_its_rule(rounds):
-    history, current = rounds
-    data = anchor_data(align(history, current))
-    fold = assign_folds(data.gold, 5, np.random.default_rng(0))
-    hidden = np.repeat(fold == 3, np.diff(data.item_ptr))
-    other = dataclasses.replace(data, code=np.where(hidden, data.code ^ 1, data.code))
-    scored = data.item_ptr, data.code
-    fits = [fit_shared_effect(history), fit_shared_effect(flipped(history, fold == 3))]
-    one, two = (
-        held_out_ratios(d, scored, fit, fold) for d, fit in zip((data, other), fits, strict=True)
-    )
+    history, _ = rounds
+    hidden = np.arange(history.n_items) % 5 == 3
+    other = flipped(history, hidden)
+    ratios = [
+        log_ratio(fit_shared_effect(h, held_out=hidden, start=fit_shared_effect(h)), history)
+        for h in (history, other)
+    ]
     # Starts differ, so that both climbs end within 1e-4 in slope of one mode: some 22 parameters of
     # curvature >= 1/2.25, and a ratio of 4 labels moves by at most 2 x 4 x spread (< 1.5) a unit.
     limit = np.sqrt(22) * 1e-4 * 2.25 * 2 * 12
-    assert np.abs(one - two)[fold == 3].max() < limit
-    assert np.abs(one - two)[fold != 3].max() > 20 * limit
+    assert np.abs(ratios[0] - ratios[1]).max() < limit
+    seen = log_ratio(fit_shared_effect(other), history)
+    assert np.abs(seen - ratios[0]).max() > 10 * limit
 
 
 def flipped(labels, items):
@@ -267,6 +259,50 @@ def test_thinning_matches_counts_and_labelers():
         )  # fmt: skip
         assert mine <= all_mine
         assert len(mine) == size[i]
+
+
+def crowd(n, size, rng, rate=0.5, people=range(12), gold=0.0):
+    """Items judged by ``size`` of some people; person j is right with probability .6 + .03 j."""
+    truth = (rng.random(n) < rate).astype(int)
+    who = np.array([rng.permutation(people)[:size] for _ in range(n)])
+    right = rng.random(who.shape) < 0.6 + 0.03 * who
+    label = np.where(right, truth[:, None], 1 - truth[:, None])
+    known = np.where(rng.random(n) < gold, truth, np.nan)
+    return make_labels(np.repeat(np.arange(n), size), who.ravel(), label.ravel(), {"gold": known})
+
+
+def test_scores_follow_a_change_of_labels_per_item():
+    rng = np.random.default_rng(5)
+    three, six = (crowd(300, size, rng, gold=0.3) for size in (3, 6))
+    same = item_scores(three, crowd(150, 3, rng))
+    assert (same.names, same.notes) == (("votes", "mean", "model"), ())
+    fewer = item_scores(six, crowd(150, 3, rng))
+    assert fewer.names == ("model",)
+    assert "median 6 in history, 3 now" in fewer.notes[0]
+    now = crowd(150, 6, rng)
+    more = item_scores(three, now)
+    assert more.names == ("votes", "mean", "model")
+    assert "median 6) than history items (3)" in more.notes[0]
+    # Three labels give four vote logits, six give seven.
+    assert np.unique(more.current[0]).size == 4
+    assert np.unique(item_scores(three, now, transport="none").current[0]).size == 7
+
+
+def test_scores_follow_a_change_of_labelers():
+    rng = np.random.default_rng(6)
+    history = crowd(400, 4, rng, gold=0.4)
+    weak = crowd(150, 4, rng, people=range(6))
+    scores = item_scores(history, weak)
+    assert scores.names == ("model",)
+    assert "other labelers" in scores.notes[0]
+    laws = compare_laws(scores.panel.history, scores.panel.current, scores.fit)
+    # Mean logit of being right falls from about 1.2 to 0.75 by construction.
+    people = 0.6 + 0.03 * np.arange(12)
+    fall = logit(people).mean() - logit(people[:6]).mean()
+    np.testing.assert_allclose(laws.quality_shift, [fall, -fall], atol=0.25)
+    assert item_scores(history, weak, transport="none").notes == ()
+    with pytest.raises(ValueError, match="transport"):
+        item_scores(history, weak, transport="maybe")
 
 
 # --- draws ---
