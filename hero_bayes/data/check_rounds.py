@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["labeler_id_findings", "round_findings"]
 
+#: Columns that say what an item is, and are no covariates.
+ROLES = {"prompt", "prompt_group", "generation", "round", "arm"}
 LABELS_PER_ITEM_RATIO = 1.5
 ABSTENTION_DIFFERENCE = 0.10
 ABSTENTION_Z = 3.0
@@ -94,7 +96,7 @@ def _covariates(history: "Labels", current: "Labels") -> Iterator[Finding]:
 
     for kind in ("covariates", "texts"):
         ours, theirs = getattr(history, kind), getattr(current, kind)
-        for name in sorted(set(ours) ^ set(theirs)):
+        for name in sorted((set(ours) ^ set(theirs)) - ROLES):
             side = "current round" if name in ours else "history"
             yield Finding(
                 "warning",

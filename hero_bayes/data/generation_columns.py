@@ -1,7 +1,7 @@
 """Reading files of generations, and finding which column plays which role."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -23,7 +23,7 @@ ROLES = (*IDS, "answer", *SCORES)
 
 def read_csv(path: str | os.PathLike[str], columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Read a CSV file; ids and answers stay as written, an empty answer is an answer."""
-    chosen = dict(columns or {})
+    chosen = checked(columns)
     scores = {chosen.get(role, role) for role in SCORES}
     names = {*ROLES, *chosen.values(), *(name for found in ALIASES.values() for name in found)}
     frame = tables.read_csv(path, None, sorted(names - scores))
@@ -48,6 +48,11 @@ def as_frame(table: Any) -> pd.DataFrame:
             f"the generations must be a pandas DataFrame, not {type(table).__name__}; "
             "from_csv and from_parquet read files"
         )
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError(
+            f"the columns have {frame.columns.nlevels} levels: give one name to each, as in "
+            'frame.columns = ["_".join(map(str, names)) for names in frame.columns]'
+        )
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()].unique()
         raise DataError(f"several columns named {some(twice)}: keep one of each name")
@@ -56,10 +61,23 @@ def as_frame(table: Any) -> pd.DataFrame:
     return frame
 
 
+def checked(columns: Any) -> dict[str, str]:
+    """Return ``columns=`` as a dict of str, or say what is wrong with it."""
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping) or not all(
+        isinstance(role, str) and isinstance(name, Hashable) for role, name in columns.items()
+    ):
+        raise DataError(
+            f'columns={columns!r}: give names of ours and of yours, as in {{"prompt": "my_id"}}'
+        )
+    return dict(columns)
+
+
 def find_roles(frame: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str]:
     """Return which column plays each role."""
     found = some([str(column) for column in frame.columns], 30)
-    for role, column in columns.items():
+    for role, column in checked(columns).items():
         if role not in ROLES:
             raise DataError(f"columns= knows the names {some(ROLES, 20)}, not {role!r}")
         if column not in frame.columns:
@@ -74,6 +92,12 @@ def find_roles(frame: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str
         if role in columns:
             roles[role] = columns[role]
         elif role in frame.columns:
+            named = [name for name in aliases if name not in columns.values()]
+            if named:
+                raise DataError(
+                    f"several columns could be the {role}: {some([role, *named])}; choose one with "
+                    f"columns={{{role!r}: {role!r}}}, or leave out the others"
+                )
             roles[role] = role
         elif len(aliases) == 1:
             roles[role] = aliases[0]

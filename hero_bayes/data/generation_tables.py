@@ -1,13 +1,13 @@
 """From the caller's table of generations to the arrays of `Generations`."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.data.generation_columns import as_frame, find_roles, table_kind
+from hero_bayes.data.generation_columns import as_frame, checked, find_roles, table_kind
 from hero_bayes.data.identifiers import (
     id_string,
     number_of,
@@ -25,6 +25,8 @@ __all__ = ["NO_MODEL", "build_fields"]
 #: The name of the only model of a table without a model column.
 NO_MODEL = "model"
 MEANING = {"1": 1, "0": 0, "c": 1, "i": 0}
+#: From here on floats skip whole numbers.
+LARGEST = 2.0**53
 UNSCORED, INVALID = -1, -2
 
 Index = NDArray[np.int64]
@@ -35,7 +37,7 @@ Coded = tuple[Index, Ids]
 def build_fields(table: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:
     """Check a table and return the fields of `Generations`, by name."""
     frame = as_frame(table)
-    roles = find_roles(frame, dict(columns or {}))
+    roles = find_roles(frame, checked(columns))
     kind = table_kind(frame, roles)
     prompt, prompts = _required_ids(frame, roles, "prompt")
     if "model" in roles:
@@ -129,6 +131,12 @@ def _counts(
                 f"{role} is not a whole number from 0 on: {some(column.iloc[bad])} in "
                 f"{row_list(bad)}"
             )
+        large = np.flatnonzero(value >= LARGEST)
+        if len(large):
+            raise DataError(
+                f"{role} is too large to be exact: {some(column.iloc[large])} in "
+                f"{row_list(large)}; counts stay below 2^53"
+            )
         counts[role] = value.astype(np.int64)
     n_correct, k = counts["n_correct"], counts["k"]
     bad = np.flatnonzero(n_correct > k)
@@ -151,7 +159,14 @@ def _counts(
 
 def _scores(column: "pd.Series[Any]") -> Index:
     """Return 1, 0, or -1 for a missing score."""
-    codes, uniques = pd.factorize(column.astype(object))
+    plain = column.astype(object)
+    listed = np.flatnonzero([not isinstance(value, Hashable) for value in plain])
+    if len(listed):
+        raise DataError(
+            f"column {column.name!r} holds {some(plain.iloc[listed])} in {row_list(listed)}: a "
+            "score is one value, 0 or 1, true or false, C or I, or missing"
+        )
+    codes, uniques = pd.factorize(plain)
     words = [token(value) for value in uniques]
     lookup = [UNSCORED if word is None else MEANING.get(word, INVALID) for word in words]
     score = np.array([*lookup, UNSCORED], dtype=np.int64)[codes]

@@ -7,7 +7,7 @@ from scipy.special import digamma
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.difficulty.answers import Cluster, clusters
-from hero_bayes.difficulty.prompt_means import as_generations, check_prob
+from hero_bayes.difficulty.prompt_means import as_generations, check_prob, check_seed
 
 __all__ = ["PSEUDO_COUNT", "consistency", "expected_consistency"]
 
@@ -73,6 +73,7 @@ def consistency(
     >>> consistency(table)[["k", "n_clusters", "S", "S_mean"]].round(2).values.tolist()
     [[3.0, 1.0, 0.0, -0.29]]
     """
+    check_seed(random_seed)
     data = as_generations(generations)
     check_prob(prob)
     codes = clusters(data, cluster)

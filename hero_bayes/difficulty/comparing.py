@@ -8,6 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.identifiers import some
+from hero_bayes.difficulty.prompt_means import check_prob, check_seed
 from hero_bayes.errors import DataError, Refusal
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ __all__ = ["compare"]
 FloatArray = NDArray[np.float64]
 
 NEW_PROMPTS, THESE_PROMPTS = "new prompts", "these prompts"
+#: Differences of shares that differ by less are equal.
+EQUAL = 1e-12
+EQUAL_REASON = "the differences are all equal: the fitted scores, unpaired, stand in"
 #: Sets of weights drawn, and how many weights are held at once.
 DRAWS, SLICE = 4000, 5_000_000
 
@@ -43,8 +47,9 @@ def compare(
     DataFrame
         One row a model and estimand ("these prompts": sampling luck alone; "new prompts": the
         choice of prompts too): ``difference`` (model minus reference), ``sd``, ``lower``,
-        ``upper``, ``probability_better``, ``n_shared`` prompts, and ``unpaired_sd``, what the
-        difference would have if the prompts were not shared.
+        ``upper``, ``probability_better`` (that the model is better than the reference),
+        ``n_shared`` prompts, ``unpaired_sd``, what the difference would have if the prompts were
+        not shared, and ``reason`` where the fitted scores had to stand in.
 
     Raises
     ------
@@ -52,6 +57,8 @@ def compare(
         If there is one model, or a pair shares fewer than two prompts.
     DataError
         If there is no such reference, or ``fit`` is no fit of generations.
+    ValueError
+        If ``prob`` or ``random_seed`` makes no sense.
 
     Notes
     -----
@@ -72,7 +79,13 @@ def compare(
     """
     import pandas as pd
 
-    if "prompts" not in fit.children or "p_correct" not in fit["prompts"].data_vars:
+    check_prob(prob)
+    check_seed(random_seed)
+    if (
+        not isinstance(fit, xr.DataTree)
+        or "prompts" not in fit.children
+        or "p_correct" not in fit["prompts"].data_vars
+    ):
         raise DataError("expected what hb.difficulty.fit returned (it has a group 'prompts')")
     prompts = fit["prompts"].to_dataset()
     scores = fit["posterior"]["mu"]
@@ -107,6 +120,7 @@ def compare(
                         "probability_better": float(better),
                         "n_shared": pair.own.shape[1],
                         "unpaired_sd": float(unpaired),
+                        "reason": EQUAL_REASON if estimand == NEW_PROMPTS and pair.equal else "",
                     }
                 )
     return pd.DataFrame(rows)
@@ -131,6 +145,11 @@ class Pair:
     own_share: FloatArray
     other_share: FloatArray
     group: NDArray[np.int64]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all observed differences are equal."""
+        return bool(np.ptp(self.own_share - self.other_share) <= EQUAL)
 
 
 def shared(prompts: xr.Dataset, model: str, reference: str) -> Pair:
@@ -166,7 +185,7 @@ def averaged(pair: Pair) -> tuple[FloatArray, float]:
 def resampled(pair: Pair, fitted: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Weighted mean differences, and the sd with weights of their own for either model."""
     share = pair.own_share - pair.other_share
-    if np.ptp(share) == 0.0:
+    if pair.equal:
         return fitted, float(fitted.std(ddof=1))
     n_groups = int(pair.group.max()) + 1
     means = np.empty((3, DRAWS))

@@ -8,8 +8,7 @@ import xarray as xr
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import some
-from hero_bayes.difficulty.laws import laws, prompt_draws
-from hero_bayes.difficulty.score_moments import Moments, moments
+from hero_bayes.difficulty.laws import laws, prompt_draws, refuse_groups
 from hero_bayes.difficulty.prompt_means import (
     Codes,
     Floats,
@@ -17,6 +16,7 @@ from hero_bayes.difficulty.prompt_means import (
     group_codes,
     within_variance,
 )
+from hero_bayes.difficulty.score_moments import Moments, moments
 from hero_bayes.errors import DataError, Refusal
 
 __all__ = ["Variances", "variances"]
@@ -83,11 +83,12 @@ def variances(
     Raises
     ------
     Refusal
-        If every generation (or none) is correct, or there is one prompt.
+        If every generation (or none) is correct, there is one prompt, or the prompts of a fit come
+        in groups.
     """
     if isinstance(source, Moments):
         return _from_moments(source)
-    if isinstance(source, Generations | pd.DataFrame):
+    if not isinstance(source, xr.DataTree):
         generations = as_generations(source)
         found = moments(generations, model)
         point = _from_moments(found)
@@ -95,6 +96,7 @@ def variances(
         draws = _bootstrap(generations, cells, _design_effect(found), random_seed)
         return replace(point, draws=draws)
     by_model = laws(source)
+    refuse_groups(source)
     if model is None and len(by_model) > 1:
         raise Refusal(
             f"there are {len(by_model)} models: choose one with model=, of {some(by_model)}"
@@ -123,9 +125,12 @@ def _from_moments(found: Moments) -> Variances:
     if n < 2:
         raise Refusal("one prompt does not show how prompts differ; plan from at least two")
     if found.mu in (0.0, 1.0):
+        remedy = "plan from a fit: plan(hb.difficulty.fit(generations), ...)"
+        if found.clustered:
+            remedy = "plan from generations that are not all alike"
         raise Refusal(
             f"every generation is {'correct' if found.mu else 'wrong'}, so nothing shows how "
-            "prompts differ; plan from a fit: plan(hb.difficulty.fit(generations), ...)"
+            f"prompts differ; {remedy}"
         )
     if not np.isfinite(found.standard_error):
         raise Refusal(f"nothing to plan from: {found.reason}")
@@ -133,10 +138,16 @@ def _from_moments(found: Moments) -> Variances:
         squared = n * found.standard_error**2
         return Variances(between=0.0, within=squared, n_prompts=n, identified=False)
     total = found.mu - found.mu**2 + found.within + found.sigma_squared / n
-    sigma_squared = min(max(found.sigma_squared, 0.0), total)
-    return Variances(
-        between=sigma_squared * _design_effect(found), within=total - sigma_squared, n_prompts=n
-    )
+    between, within = _split(found.sigma_squared, total, _design_effect(found))
+    return Variances(between=float(between), within=float(within), n_prompts=n)
+
+
+def _split[Values: (float, Floats)](
+    sigma_squared: Values, total: Values, effect: float
+) -> tuple[Values, Values]:
+    """B and w of sigma^2 and mu - mu^2, their sum; sigma^2 is cut off at 0 and at the sum."""
+    between = np.clip(sigma_squared, 0.0, total)
+    return between * effect, total - between
 
 
 def _design_effect(found: Moments) -> float:
@@ -151,7 +162,8 @@ def _bootstrap(
 ) -> tuple[Floats, Floats]:
     """Draws of b and w by the Bayesian bootstrap: Dirichlet weights on prompts (or groups).
 
-    A weighted variance is short by (G - 1) / (G + 1) on average, which is put back.
+    A weighted variance is short of the sample variance on average, which is put back. sigma^2 is
+    cut off as in `_from_moments`, so that the point lies among the draws.
     """
     n_correct, k = generations.n_correct[cells], generations.k[cells]
     group, p_hat = group_codes(generations, cells), n_correct / k
@@ -164,7 +176,9 @@ def _bootstrap(
         weight = rng.standard_exponential(n_groups)[group]
         means[draw] = weight @ parts / weight.sum()
     mean, square, within, noise = means.T
-    variance = (square - mean**2) * (n_groups + 1) / (n_groups - 1)
+    variance = np.maximum(square - mean**2, 0.0)
+    if (short := float(variance.mean())) > 0.0:
+        variance *= float(p_hat.var(ddof=1)) / short
     if not k.max() > 1:
         return np.zeros(DRAWS), variance
-    return np.maximum(variance - noise, 0.0) * effect, within
+    return _split(variance - noise, variance - noise + within, effect)

@@ -117,7 +117,7 @@ def difference_moments(
         )
     p_hat, p_reference = data.p_hat[first[a]], data.p_hat[second[b]]
     group, clustered = group_codes(data, first[a]), data.prompt_group is not None
-    squared, reason = reasoned_error(p_hat - p_reference, group, clustered)
+    squared, reason = reasoned_error(p_hat - p_reference, group, clustered, True)
     return DifferenceMoments(
         difference=mean_of(p_hat - p_reference),
         standard_error=math.sqrt(squared),

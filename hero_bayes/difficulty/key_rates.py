@@ -1,6 +1,8 @@
 """How often keys are wrong, where hard prompts can look just the same."""
 
+import numbers
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +11,7 @@ from scipy.stats import beta
 
 from hero_bayes.errors import DataError
 
-__all__ = ["LOOK_ALIKE", "FlagRate"]
+__all__ = ["LOOK_ALIKE", "FlagRate", "pair_of"]
 
 #: Beta prior of the rate of prompts that look exactly like one with a wrong key.
 LOOK_ALIKE = (1.0, 99.0)
@@ -24,6 +26,14 @@ NODE, WEIGHT = (
 )
 
 FloatArray = NDArray[np.float64]
+
+
+def pair_of(value: Any, name: str) -> tuple[float, float]:
+    """Return two numbers as floats; DataError if the value is anything else."""
+    numeric = isinstance(value, tuple | list) and all(isinstance(x, numbers.Real) for x in value)
+    if not numeric or len(value) != 2:
+        raise DataError(f"{name}={value!r}: give two numbers, as in (1.0, 19.0)")
+    return float(value[0]), float(value[1])
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class FlagRate:
 
     def __post_init__(self) -> None:
         for name in ("prior", "look_alike"):
-            first, second = getattr(self, name)
+            first, second = pair_of(getattr(self, name), name)
             if not (1.0 <= first < np.inf and 0.0 < second < np.inf):
                 raise DataError(
                     f"{name} = ({first!r}, {second!r}) must be Beta parameters, the first one at "

@@ -8,9 +8,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
-from hero_bayes.errors import DataError
+from hero_bayes.errors import DataError, Refusal
 
-__all__ = ["Law", "laws", "prompt_draws"]
+__all__ = ["Law", "laws", "prompt_draws", "refuse_groups"]
 
 Floats = NDArray[np.float64]
 
@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 PARAMETERS = {"beta": ("mu", "icc"), "logit_normal": ("location", "scale")}
 #: A Beta's intraclass correlation stays this far from 0 and 1 where its density is evaluated.
 EDGE = 1e-9
+#: Products of more terms are taken from logarithms of Gamma functions.
+TERMS = 300
 #: Standard normal deviates of the quadrature, equally spaced: the trapezoid rule converges
 #: exponentially here (the error is below 1e-15 for scales up to 20).
 DEVIATES = np.linspace(-8.5, 8.5, 1201)
@@ -35,7 +37,8 @@ class Law:
         Beta: mean and intraclass correlation, p ~ Beta(mu f, (1 - mu) f) with f = (1 - icc) / icc.
         Logit-normal: logit p ~ Normal(first, second).
     mu, sigma : float64 array (draw)
-        Mean and standard deviation of p.
+        Mean and standard deviation of p. The law takes prompts as unrelated: of a fit with prompt
+        groups, mu is its ``mu_law``.
     """
 
     shape: str
@@ -109,12 +112,23 @@ def laws(fit: xr.DataTree) -> dict[str, Law]:
     missing = [name for name in wanted if name not in posterior]
     if missing:
         raise DataError(f"the fit's posterior has no {' and no '.join(missing)}")
-    draws = {name: _flat(posterior[name], "model") for name in dict.fromkeys(wanted)}
+    # Of grouped prompts mu is no parameter: mu_law is.
+    source = {"mu": "mu_law"} if "mu_law" in posterior else {}
+    draws = {name: _flat(posterior[source.get(name, name)], "model") for name in set(wanted)}
     result = {}
     for column, name in enumerate(posterior["model"].to_numpy()):
         first, second, mu, sigma = (draws[variable][:, column] for variable in wanted)
         result[str(name)] = Law(shape, first, second, mu, sigma)
     return result
+
+
+def refuse_groups(fit: xr.DataTree) -> None:
+    """Raise Refusal where the prompts of a fit come in groups, which its law does not know."""
+    if "prompts" in fit.children and "cell_group" in fit["prompts"].to_dataset().coords:
+        raise Refusal(
+            "the prompts of this fit come in groups, and its law takes them as unrelated; pass the "
+            "generations: they resample whole groups"
+        )
 
 
 def prompt_draws(fit: xr.DataTree, model: str) -> Floats:
@@ -144,7 +158,15 @@ def _beta_parameters(mu: Floats, icc: Floats) -> tuple[Floats, Floats]:
 
 
 def _rising(mu: Floats, icc: Floats, k: int) -> Floats:
-    """E[p^k] = prod_j (a + j) / (a + b + j) of a Beta, written in mean and correlation."""
+    """E[p^k] = prod_j (a + j) / (a + b + j) of a Beta, written in mean and correlation.
+
+    Of many terms the product is Gamma(a + k) Gamma(a + b) / (Gamma(a) Gamma(a + b + k)).
+    """
+    if k > TERMS:
+        a, b = _beta_parameters(mu, icc)
+        a, b = (np.maximum(x, np.finfo(float).tiny) for x in (a, b))
+        log = special.betaln(a + k, b) - special.betaln(a, b)
+        return np.asarray(np.exp(np.minimum(log, 0.0)), dtype=np.float64)
     result = np.ones_like(mu)
     for j in range(k):
         result = result * (mu * (1.0 - icc) + j * icc) / (1.0 - icc + j * icc)

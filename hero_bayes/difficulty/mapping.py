@@ -9,7 +9,7 @@ from scipy.stats import beta
 from hero_bayes.data.generations import Generations
 from hero_bayes.difficulty.answer_consistency import consistency
 from hero_bayes.difficulty.answers import Cluster, has_answers
-from hero_bayes.difficulty.prompt_means import as_generations, check_prob
+from hero_bayes.difficulty.prompt_means import as_generations, check_prob, check_seed
 from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.errors import DataError
 
@@ -18,6 +18,9 @@ __all__ = ["PAPER_RULE", "data_map"]
 #: Mislabel rule of arXiv:2502.08943: at most this share correct, and at least this consistency.
 PAPER_RULE = (0.1, -0.8)
 MIDDLE = 0.5
+#: With so few generations S always satisfies the rule.
+FEW = 2
+FEW_NOTE = "k = {}: S is at least {:.2f}, so high consistency says little"
 COLUMNS = ("S", "S_mean", "S_low", "S_high")
 
 FloatArray = NDArray[np.float64]
@@ -50,12 +53,13 @@ def data_map(
     DataFrame
         One row a model and prompt: ``model``, ``prompt``, ``k``, ``p_hat`` (share correct),
         ``p_mean``, ``p_low``, ``p_high`` (P(correct), shrunk towards the model's other prompts),
-        ``S``, ``S_mean``, ``S_low``, ``S_high`` (see `consistency`), ``region`` and ``reason``.
+        ``S``, ``S_mean``, ``S_low``, ``S_high`` (see `consistency`), ``region``, ``note`` (where
+        so few generations say little of S) and ``reason`` (why something is NaN).
 
     Raises
     ------
     DataError
-        If the fit lacks some model or prompt of the generations.
+        If the fit was made from other generations.
 
     Notes
     -----
@@ -76,6 +80,7 @@ def data_map(
     """
     data = as_generations(generations)
     check_prob(prob)
+    check_seed(random_seed)
     tails = ((1.0 - prob) / 2.0, (1.0 + prob) / 2.0)
     table = pd.DataFrame(
         {
@@ -99,7 +104,10 @@ def data_map(
         ["review", "easy", "hard"],
         "mixed",
     )
-    return table.assign(region=region)[[*table.columns.drop("reason"), "region", "reason"]]
+    few = (table["k"] <= FEW) & table["S"].notna()
+    note = np.where(few, [FEW_NOTE.format(k, -np.log(k) + 0.0) for k in table["k"]], "")
+    order = [*table.columns.drop("reason"), "region", "note", "reason"]
+    return table.assign(region=region, note=note)[order]
 
 
 def follows_rule(
@@ -132,8 +140,14 @@ def _by_moments(
 def _by_fit(
     data: Generations, fit: xr.DataTree, tails: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    if "prompts" not in fit.children or "p_correct" not in fit["prompts"]:
+    tree = isinstance(fit, xr.DataTree)
+    if not tree or "prompts" not in fit.children or "p_correct" not in fit["prompts"]:
         raise DataError("the fit has no group 'prompts' with 'p_correct': use hb.difficulty.fit")
+    if fit.attrs.get("generations_fingerprint", data.fingerprint) != data.fingerprint:
+        raise DataError(
+            "the fit was made from other generations; pass those, or fit again: "
+            "hb.difficulty.fit(generations)"
+        )
     draws = fit["prompts"]["p_correct"]
     known = {
         (str(model), str(prompt)): place

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from hero_bayes.data.identifiers import number_of
-from hero_bayes.difficulty.prompt_means import squared_error, within_variance
-from hero_bayes.errors import DataError
+from hero_bayes.difficulty.prompt_means import check_prob, squared_error, within_variance
 
 __all__ = ["interval_of", "mean_of", "reasoned_error", "spread", "variance_of"]
 
@@ -31,17 +30,25 @@ def variance_of(values: Floats) -> float:
     return 0.0 if np.ptp(values) <= EQUAL else float(values.var(ddof=1))
 
 
-def reasoned_error(values: Floats, group: Codes, clustered: bool) -> tuple[float, str]:
-    """Squared standard error of the mean, and why it is NaN or 0 where it is."""
+def reasoned_error(
+    values: Floats, group: Codes, clustered: bool, differences: bool = False
+) -> tuple[float, str]:
+    """Squared standard error of the mean, and why it is NaN or 0 where it is.
+
+    The values may be differences of two models: equal ones need not mean that prompts are alike.
+    """
     units, noun = int(group.max()) + 1, "prompt group" if clustered else "prompt"
     squared = squared_error(values, group)
     if math.isnan(squared):
         return squared, f"no standard error: it needs two {noun}s, there is one"
     if squared > EQUAL**2:
         return squared, ""
+    why = f"{number_of(units, noun)} do not differ"
+    if differences and np.ptp(values) <= EQUAL:
+        why = f"the differences are all equal, in {number_of(units, noun)}"
     return 0.0, (
-        f"the standard error is 0 because {number_of(units, noun)} do not differ: the interval "
-        "bounds the share that would behave otherwise"
+        f"the standard error is 0 because {why}: the interval bounds the share that would behave "
+        "otherwise"
     )
 
 
@@ -62,8 +69,7 @@ def interval_of(
     mean: float, error: float, units: int, prob: float, limits: tuple[float, float]
 ) -> tuple[float, float]:
     """Normal interval within the limits; a bound from the number of units where the error is 0."""
-    if not 0 < prob < 1:
-        raise DataError(f"prob={prob}: choose a coverage between 0 and 1")
+    check_prob(prob)
     low, high = limits
     tail = (1 - prob) / 2
     if math.isnan(error) or error == 0.0:

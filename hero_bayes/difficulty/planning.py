@@ -1,5 +1,6 @@
 """How many prompts and generations reach a target standard error, and at what cost."""
 
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -8,13 +9,15 @@ import xarray as xr
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.difficulty.design_variances import Variances, variances
+from hero_bayes.difficulty.prompt_means import Floats, check_prob, check_seed, whole_numbers
 from hero_bayes.difficulty.score_moments import Moments
-from hero_bayes.difficulty.prompt_means import check_prob, whole_numbers
 from hero_bayes.errors import Refusal
 
 __all__ = ["best_k", "plan"]
 
 Source = Moments | Generations | pd.DataFrame | xr.DataTree
+#: Plans go no further.
+MOST_PROMPTS = 1_000_000_000
 Cost = Mapping[str, float] | Callable[[int, int], float]
 
 
@@ -68,8 +71,8 @@ def plan(
     Raises
     ------
     Refusal
-        If the source does not show how prompts differ, or has one generation per prompt and k > 1
-        is asked.
+        If the source does not show how prompts differ, has one generation per prompt and k > 1 is
+        asked, or is a fit whose prompts come in groups; if 1e9 prompts do not reach the target.
 
     Notes
     -----
@@ -92,6 +95,7 @@ def plan(
     1  4  417  3753.0      True
     """
     check_prob(prob)
+    check_seed(random_seed)
     _check(target_se, assurance)
     sizes = whole_numbers(k, "k")
     known = variances(source, model, random_seed)
@@ -182,14 +186,23 @@ def _error(variance: float, n: int) -> float:
     return float(np.sqrt(variance / n))
 
 
+def _needed(variance: Floats | float, target: float) -> Floats:
+    """Prompts that bring sqrt(variance / n) to the target; a little less, for rounding errors."""
+    return (np.sqrt(variance) / target) ** 2 * (1.0 - 1e-12)
+
+
 def _smallest_n(variance: float, target: float) -> int:
-    """Smallest n with sqrt(variance / n) <= target, in floating point too."""
-    n = max(1, int(np.ceil(variance / target**2)))
-    while _error(variance, n) > target:
-        n += 1
-    while n > 1 and _error(variance, n - 1) <= target:
-        n -= 1
-    return n
+    """Smallest n with sqrt(variance / n) <= target."""
+    if _out_of_reach(variance, target):
+        raise Refusal(
+            f"target_se={target:g} is out of reach: {MOST_PROMPTS:,} prompts leave a standard "
+            f"error of {_error(variance, MOST_PROMPTS):.4g}; ask for a larger one"
+        )
+    return max(1, int(np.ceil(_needed(variance, target))))
+
+
+def _out_of_reach(variance: float, target: float) -> bool:
+    return bool(np.sqrt(variance) > target * float(np.sqrt(MOST_PROMPTS)))
 
 
 def _design(known: Variances, k: int, n: int, prob: float) -> dict[str, object]:
@@ -210,10 +223,12 @@ def _against_target(
     known: Variances, k: int, n: int, target: float, assurance: float | None
 ) -> dict[str, object]:
     """Whether a design meets the target, how probably, and what it lacks."""
-    met = _error(_deciding(known, k, assurance), n) <= target
+    variance = _deciding(known, k, assurance)
+    met = not _out_of_reach(variance, target) and bool(_needed(variance, target) <= n)
     row: dict[str, object] = {"meets_target": met}
     if known.draws is not None:
-        row["probability"] = float((np.sqrt(known.drawn(k) / n) <= target).mean())
+        errors = np.sqrt(known.drawn(k) / n)
+        row["probability"] = float((errors <= target * (1.0 + 1e-12)).mean())
     return {**row, "note": "" if met else _lacking(known, n, target, assurance)}
 
 
@@ -224,24 +239,34 @@ def _lacking(known: Variances, n: int, target: float, assurance: float | None) -
     floor = _deciding(known, np.inf, assurance)
     if _error(floor, n) < target:
         return "more generations or more prompts are needed"
-    least = max(int(floor / target**2), n) + 1
+    least = f"more than {MOST_PROMPTS:,}"
+    if not _out_of_reach(floor, target):
+        least = f"at least {max(int(_needed(floor, target)), n) + 1:,}"
     return (
         f"no k is enough: endless generations of {n:,} prompts leave {_error(floor, n):.4g}; "
-        f"at least {least:,} prompts are needed"
+        f"{least} prompts are needed"
     )
 
 
 def _prices(cost: Mapping[str, float]) -> tuple[float, float]:
-    if set(cost) != {"prompt", "generation"}:
-        raise ValueError(f"cost needs 'prompt' and 'generation', got {sorted(cost)}")
-    prices = (float(cost["prompt"]), float(cost["generation"]))
-    if not all(0.0 <= price < np.inf for price in prices) or sum(prices) == 0.0:
-        raise ValueError(f"costs are finite, not negative and not both 0, got {dict(cost)}")
+    if not isinstance(cost, Mapping) or set(cost) != {"prompt", "generation"}:
+        raise ValueError(f"cost needs 'prompt' and 'generation', got {cost!r}")
+    prices = (_price(cost["prompt"]), _price(cost["generation"]))
+    if sum(prices) == 0.0:
+        raise ValueError(f"costs are not both 0, got {dict(cost)}")
     return prices
+
+
+def _price(value: object) -> float:
+    if not isinstance(value, numbers.Real) or not 0.0 <= float(value) < np.inf:
+        raise ValueError(f"a cost is a finite number, not negative, got {value!r}")
+    return float(value)
 
 
 def _cost(cost: Cost, n: int, k: int) -> float:
     if isinstance(cost, Mapping):
         prompt, generation = _prices(cost)
         return n * (prompt + k * generation)
-    return float(cost(n, k))
+    if not callable(cost):
+        raise ValueError(f"cost is a mapping or a function of (n, k), got {cost!r}")
+    return _price(cost(n, k))

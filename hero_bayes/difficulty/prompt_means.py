@@ -1,7 +1,9 @@
 """Means over prompts: standard errors, also for related prompts, and intervals inside [0, 1]."""
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ __all__ = [
     "PromptMean",
     "as_generations",
     "check_prob",
+    "check_seed",
     "group_codes",
     "mean_over_prompts",
     "squared_error",
@@ -23,6 +26,10 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+
+#: Largest number of prompts or generations that is understood.
+MOST = 10**12
 
 
 @dataclass(frozen=True)
@@ -46,23 +53,30 @@ class PromptMean:
     reason: str = ""
 
 
-def as_generations(source: Generations | pd.DataFrame) -> Generations:
-    """Return the generations; a table is read first."""
-    return Generations.from_frame(source) if isinstance(source, pd.DataFrame) else source
+def as_generations(source: Any) -> Generations:
+    """Return the generations; what is none is read as a table, or DataError says why not."""
+    return source if isinstance(source, Generations) else Generations.from_frame(source)
 
 
 def check_prob(prob: float) -> None:
     """Raise ValueError unless ``prob`` lies between 0 and 1."""
-    if not 0.0 < prob < 1.0:
+    if not isinstance(prob, numbers.Real) or not 0.0 < prob < 1.0:
         raise ValueError(f"prob must lie between 0 and 1, got {prob!r}")
+
+
+def check_seed(random_seed: int) -> None:
+    """Raise ValueError unless the seed is a whole number, 0 or larger."""
+    if not isinstance(random_seed, numbers.Integral) or random_seed < 0:
+        raise ValueError(f"random_seed must be a whole number of at least 0, got {random_seed!r}")
 
 
 def whole_numbers(values: int | Sequence[int], name: str) -> tuple[int, ...]:
     """Return the distinct values in rising order; ValueError unless whole and at least 1."""
     array = np.atleast_1d(np.asarray(values))
-    numeric = array.ndim == 1 and array.size > 0 and np.issubdtype(array.dtype, np.number)
-    if not (numeric and (array >= 1).all() and (array == np.floor(array)).all()):
-        raise ValueError(f"{name} must hold whole numbers of at least 1, got {values!r}")
+    numeric = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iuf"
+    whole = numeric and (array >= 1).all() and (array <= MOST).all()
+    if not (whole and (array == np.floor(array)).all()):
+        raise ValueError(f"{name} must hold whole numbers from 1 to {MOST:,}, got {values!r}")
     return tuple(int(value) for value in np.unique(array))
 
 

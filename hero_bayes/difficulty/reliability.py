@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from scipy import special
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of
-from hero_bayes.difficulty.laws import laws, prompt_draws
+from hero_bayes.difficulty.laws import TERMS, laws, prompt_draws, refuse_groups
 from hero_bayes.difficulty.prompt_means import (
     as_generations,
     check_prob,
@@ -58,9 +59,9 @@ def pass_at_k(
     Raises
     ------
     Refusal
-        If some prompts have fewer than k generations.
+        If some prompts have fewer than k generations, or the prompts of a fit come in groups.
     DataError
-        If the source is neither generations nor such a fit.
+        If the source is neither generations (or a table of them) nor such a fit.
 
     Notes
     -----
@@ -87,10 +88,10 @@ def pass_at_k(
     """
     check_prob(prob)
     sizes = whole_numbers(k, "k")
-    if isinstance(source, Generations | pd.DataFrame):
-        rows = _from_counts(as_generations(source), sizes, prob)
-    else:
+    if isinstance(source, xr.DataTree):
         rows = _from_fit(source, sizes, prob)
+    else:
+        rows = _from_counts(as_generations(source), sizes, prob)
     values = [name + part for name in MEASURES for part in PARTS]
     return pd.DataFrame(rows, columns=["model", "k", "estimand", "n_prompts", *values, "reason"])
 
@@ -102,7 +103,7 @@ def _from_counts(
     for model in map(str, generations.models):
         cells = generations.cells_of(model)
         correct, k = generations.n_correct[cells], generations.k[cells]
-        _check_enough(model, k, sizes)
+        _check_enough(model, k, sizes, generations.prompt_group is None)
         group = group_codes(generations, cells)
         for size in sizes:
             row: dict[str, object] = {
@@ -121,27 +122,34 @@ def _from_counts(
     return rows
 
 
-def _check_enough(model: str, k: NDArray[np.int64], sizes: tuple[int, ...]) -> None:
+def _check_enough(model: str, k: NDArray[np.int64], sizes: tuple[int, ...], by_fit: bool) -> None:
     short = int((k < sizes[-1]).sum())
     if short:
+        fit = ", or pass a fit: pass_at_k(hb.difficulty.fit(generations))" if by_fit else ""
         raise Refusal(
             f"k = {sizes[-1]} needs {sizes[-1]} generations of every prompt, but "
             f"{short:,} of {number_of(len(k), 'prompt')} of model {model!r} have fewer (the least "
-            f"is {int(k.min())}); ask for k up to {int(k.min())}, or pass a fit: "
-            "pass_at_k(hb.difficulty.fit(generations))"
+            f"is {int(k.min())}); ask for k up to {int(k.min())}{fit}"
         )
 
 
 def _subset_share(count: NDArray[np.int64], k: NDArray[np.int64], size: int) -> NDArray[np.float64]:
     """C(count, size) / C(k, size): the chance that ``size`` of k are all among the ``count``."""
+    if size > TERMS:
+        inside = count >= size
+        c = np.where(inside, count, size)
+        terms = (c + 1, k - size + 1), (c - size + 1, k + 1)
+        plus, minus = (special.gammaln(x) + special.gammaln(y) for x, y in terms)
+        return np.where(inside, np.exp(np.minimum(plus - minus, 0.0)), 0.0)
     drawn = np.arange(size)
     left = np.maximum(count[:, None] - drawn, 0)
     return np.asarray((left / (k[:, None] - drawn)).prod(axis=1), dtype=np.float64)
 
 
 def _from_fit(fit: xr.DataTree, sizes: tuple[int, ...], prob: float) -> list[dict[str, object]]:
-    rows = []
-    for model, law in laws(fit).items():
+    rows, by_model = [], laws(fit)
+    refuse_groups(fit)
+    for model, law in by_model.items():
         chance = prompt_draws(fit, model)
         for size in sizes:
             draws = {

@@ -12,9 +12,9 @@ from hero_bayes.difficulty.answer_consistency import consistency
 from hero_bayes.difficulty.answers import Cluster, clusters, has_answers
 from hero_bayes.difficulty.key_counts import key_counts, tally
 from hero_bayes.difficulty.key_fit import fit_keys
-from hero_bayes.difficulty.key_rates import LOOK_ALIKE, FlagRate
+from hero_bayes.difficulty.key_rates import LOOK_ALIKE, FlagRate, pair_of
 from hero_bayes.difficulty.mapping import PAPER_RULE, follows_rule
-from hero_bayes.difficulty.prompt_means import as_generations
+from hero_bayes.difficulty.prompt_means import as_generations, check_seed
 from hero_bayes.difficulty.review_rows import by_score, with_answers
 from hero_bayes.difficulty.review_warnings import warnings_of
 from hero_bayes.errors import DataError
@@ -155,6 +155,7 @@ def review_list(
     >>> found[["prompt", "key_count", "other_answer", "other_count"]].values.tolist()[0]
     ['odd', 1, '5', 9]
     """
+    check_seed(random_seed)
     data = as_generations(generations)
     limits = _rule(rule)
     FlagRate(prior, look_alike)  # checks them
@@ -196,9 +197,9 @@ def _rule(rule: str | tuple[float, float] | None) -> tuple[float, float] | None:
         if rule != "paper":
             raise DataError(f'rule={rule!r}: use "paper" or a pair (p_max, s_min)')
         return PAPER_RULE
-    p_max, s_min = rule
+    p_max, s_min = pair_of(rule, "rule")
     if not (0.0 <= p_max <= 1.0 and s_min <= 0.0):
         raise DataError(
             f"rule={rule!r}: p_max must lie in [0, 1] and s_min at or below 0 (S is never positive)"
         )
-    return float(p_max), float(s_min)
+    return p_max, s_min

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of, read_ids, shared_coordinate
-from hero_bayes.difficulty.prompt_means import as_generations, whole_numbers, within_variance
+from hero_bayes.difficulty.prompt_means import (
+    as_generations,
+    check_seed,
+    whole_numbers,
+    within_variance,
+)
 from hero_bayes.errors import Refusal
 
 __all__ = ["RunEffect", "run_effect"]
@@ -126,6 +131,7 @@ def run_effect(
     >>> effect.spread, effect.p_value < 0.01
     (1.0, True)
     """
+    check_seed(random_seed)
     rows = _rows_of(as_generations(generations), model)
     (n_permutations,) = whole_numbers(n_permutations, "n_permutations")
     deviation = rows.deviations(rows.residual, rows.run)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.difficulty.laws import Law, laws
 from hero_bayes.difficulty.prompt_means import Floats, check_prob
+from hero_bayes.errors import DataError
 
 __all__ = ["density", "shape_table"]
 
@@ -79,7 +80,8 @@ def shape_table(fit: Fits, prob: float = 0.9) -> pd.DataFrame:
     DataFrame
         One row a (source,) model: ``model``, ``shape`` ("beta" or "logit_normal"); ``mu``,
         ``sigma``, ``icc`` = sigma^2 / (mu - mu^2), ``share_below_0.01`` and ``share_above_0.99``
-        (shares of prompts), each a posterior mean with ``_low`` and ``_high``.
+        (shares of prompts), each a posterior mean with ``_low`` and ``_high``. Of a fit with
+        prompt groups, ``mu`` is that of the law (``mu_law``), which takes prompts as unrelated.
 
     Raises
     ------
@@ -116,6 +118,8 @@ def _summaries(law: Law) -> dict[str, Floats]:
 def _each(fit: Fits) -> Iterator[tuple[dict[str, str], Law]]:
     """Every law with its labels: model, and source where there are several fits."""
     if isinstance(fit, Mapping) and not isinstance(fit, xr.DataTree):
+        if not fit:
+            raise DataError("there are no fits in the mapping: pass {name: fit}")
         for source, one in fit.items():
             for model, law in laws(one).items():
                 yield {"source": str(source), "model": model}, law

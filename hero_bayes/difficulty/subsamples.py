@@ -15,12 +15,13 @@ from hero_bayes.difficulty.prompt_means import (
     Floats,
     as_generations,
     check_prob,
+    check_seed,
     group_codes,
     squared_error,
     whole_numbers,
     within_variance,
 )
-from hero_bayes.errors import Refusal
+from hero_bayes.errors import DataError, Refusal
 
 __all__ = ["Enough", "enough", "k_curve"]
 
@@ -109,6 +110,7 @@ def k_curve(
     1  4          0.1667  0.1483
     """
     check_prob(prob)
+    check_seed(random_seed)
     sizes = whole_numbers(k, "k")
     (repeats,) = whole_numbers(repeats, "repeats")
     generations = as_generations(generations)
@@ -158,6 +160,13 @@ def enough(table: pd.DataFrame, tolerance: float = 0.1) -> Enough:
     Enough
         The smallest k, whether in the table or not; printing it gives a sentence.
 
+    Raises
+    ------
+    DataError
+        If this is no such table.
+    ValueError
+        If the tolerance is not positive.
+
     Examples
     --------
     >>> counts = pd.DataFrame({"prompt": range(6), "n_correct": [0, 1, 2, 3, 4, 4], "k": 4})
@@ -166,6 +175,9 @@ def enough(table: pd.DataFrame, tolerance: float = 0.1) -> Enough:
     """
     if not 0.0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be positive, got {tolerance!r}")
+    known = isinstance(table, pd.DataFrame) and {"k", "standard_error", "floor"} <= set(table)
+    if not known or not len(table):
+        raise DataError("enough needs the table that k_curve returned, with at least one row")
     first = table.iloc[0]
     floor = float(first["floor"])
     falling = (float(first["standard_error"]) ** 2 - floor**2) * float(first["k"])

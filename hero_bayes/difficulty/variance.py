@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["variance_shares"]
 
+ONE_EACH = "every prompt has one generation: prompts and generations cannot be told apart"
+
 
 def variance_shares(fit: xr.DataTree, current: Labels) -> "pd.DataFrame":
     """Shares of the variance of a rate due to prompts, to generations, and to labelers.
@@ -30,7 +32,9 @@ def variance_shares(fit: xr.DataTree, current: Labels) -> "pd.DataFrame":
     DataFrame
         One row a group and source: ``group``, ``source`` ("prompts", "generations", "labelers"),
         ``variance``, ``share`` of their sum; ``posterior_variance``, that of the prevalence itself,
-        which their sum approximates; and ``remedy``, what would make the part smaller.
+        which their sum approximates; ``remedy``, what would make the part smaller; and ``reason``,
+        why prompts and generations are NaN: with one generation of every prompt they cannot be told
+        apart. The share of the labelers is given all the same.
 
     Raises
     ------
@@ -44,7 +48,8 @@ def variance_shares(fit: xr.DataTree, current: Labels) -> "pd.DataFrame":
     By Lemma 2.1 [1]_ prompts give sigma^2 / n, generations (mu - mu^2 - sigma^2) times the mean of
     1 / k_p, over n; both at their posterior means. Labelers give the posterior variance of the mean
     over prompts of the share of true generations, which would be known if labels were never wrong;
-    read off ``item_rate``, it holds their unknown error rates and their errors alike.
+    read off ``item_rate``, it holds their unknown error rates and their errors alike. Read the
+    shares only if the fit passed the gate (``hb.diagnose``).
 
     References
     ----------
@@ -53,6 +58,10 @@ def variance_shares(fit: xr.DataTree, current: Labels) -> "pd.DataFrame":
     """
     import pandas as pd
 
+    if not isinstance(fit, xr.DataTree) or "posterior" not in fit.children:
+        raise DataError('this is no fit: pass what hb.fit(..., model="prompt_labels") returned')
+    if not isinstance(current, Labels):
+        raise DataError(f"current must be Labels, not {type(current).__name__}")
     if fit.attrs.get("current_fingerprint") != current.fingerprint:
         raise DataError("current is not the table this fit was made from; pass the same Labels")
     posterior = fit["posterior"].to_dataset()
@@ -75,16 +84,20 @@ def variance_shares(fit: xr.DataTree, current: Labels) -> "pd.DataFrame":
                 "more labels per generation, or more gold",
             ),
         }
+        # With one generation of every prompt the first two parts are known as a sum only.
         total = sum(variance for variance, _ in parts.values())
         for source, (variance, remedy) in parts.items():
+            untold = bool((size == 1).all()) and source != "labelers"
+            known = float("nan") if untold else variance
             rows.append(
                 {
                     "group": str(group),
                     "source": source,
-                    "variance": variance,
-                    "share": variance / total,
+                    "variance": known,
+                    "share": known / total,
                     "posterior_variance": float(mean.var(ddof=1)),
-                    "remedy": remedy,
+                    "remedy": "several generations per prompt" if untold else remedy,
+                    "reason": ONE_EACH if untold else "",
                 }
             )
     return pd.DataFrame(rows)

@@ -153,9 +153,33 @@ def test_own_names_and_the_index_is_no_run():
     assert found.generation is None
 
 
-def test_canonical_name_wins_over_an_alias():
-    found = read(prompt=["a", "b"], question=["long", "text"], correct=[1, 0])
-    assert found.prompts.tolist() == ["a", "b"]
+def test_two_id_columns_need_a_choice():
+    columns = dict(prompt=["x", "x"], prompt_id=["a", "b"], correct=[1, 0])
+    with pytest.raises(hb.DataError, match=r"'prompt', 'prompt_id'; choose one with columns="):
+        read(**columns)
+    frame = pd.DataFrame(columns)
+    for name, prompts in (("prompt", ["x"]), ("prompt_id", ["a", "b"])):
+        found = Generations.from_frame(frame, columns={"prompt": name})
+        assert found.prompts.tolist() == prompts
+    runs = pd.DataFrame(dict(prompt=["a", "a"], generation=[0, 1], epoch=[0, 1], correct=[1, 0]))
+    assert Generations.from_frame(runs, columns={"run": "epoch"}).run.tolist() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "columns", "match"),
+    [
+        (dict(prompt=["a", "b"], n_correct=[1, 0], k=[3, 2**53]), None, r"k is too large .* row 1"),
+        (dict(prompt=["a"], n_correct=[1], k=[np.inf]), None, r"not a whole number .* row 0"),
+        (dict(prompt=["a", "b"], correct=[1, [0]]), None, r"holds \[0\] in row 1"),
+        (dict(prompt=["a"], correct=[1]), ["prompt"], "names of ours and of yours"),
+        (dict(prompt=["a"], correct=[1]), {"prompt": []}, "names of ours and of yours"),
+        ({("a", "prompt"): ["a"], ("b", "correct"): [1]}, None, "2 levels"),
+    ],
+    ids=["above 2^53", "infinite", "a list", "columns a list", "column a list", "levels"],
+)
+def test_odd_tables_are_refused(frame, columns, match):
+    with pytest.raises(hb.DataError, match=match):
+        Generations.from_frame(pd.DataFrame(frame), columns=columns)
 
 
 BROKEN = {

@@ -10,9 +10,9 @@ from many import from_counts, from_outcomes
 from scipy import stats
 
 import hero_bayes as hb
-from hero_bayes.difficulty.subsamples import enough, expected_squared_error, k_curve
-from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.difficulty.prompt_means import squared_error
+from hero_bayes.difficulty.score_moments import moments
+from hero_bayes.difficulty.subsamples import enough, expected_squared_error, k_curve
 
 SIZES = (2, 5, 10, 20, 50)
 

@@ -7,9 +7,9 @@ from many import beta_fit, from_counts
 
 import hero_bayes as hb
 from hero_bayes.difficulty.design_variances import variances
-from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.difficulty.planning import best_k, plan
 from hero_bayes.difficulty.prompt_means import squared_error
+from hero_bayes.difficulty.score_moments import moments
 
 
 def pilot(n=60, k=6, seed=1, **columns):

@@ -6,8 +6,8 @@ from many import beta_fit, from_counts, normal_fit
 from scipy import special, stats
 
 import hero_bayes as hb
-from hero_bayes.difficulty.subsamples import k_curve
 from hero_bayes.difficulty.shape import density, shape_table
+from hero_bayes.difficulty.subsamples import k_curve
 from hero_bayes.plots.curves import plot_density, plot_k_curve
 
 MU, ICC = np.array([0.46, 0.5, 0.42]), np.array([0.74, 0.7, 0.8])  # Beta(.16, .19) and its like
