@@ -27,7 +27,9 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="ROLE=NAME",
-        help="Your column for one of ours, as in prompt=question_nr; repeatable.",
+        help="Your column for one of ours, as in prompt=question_nr; repeatable. Roles: prompt, "
+        "correct (or n_correct and k), model, answer, generation, prompt_group, run, "
+        "answer_cluster.",
     ),
 ]
 
@@ -59,6 +61,10 @@ def difficulty(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this model of the file; repeatable."),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Model that the others are compared to (the first)."),
+    ] = None,
     column: Columns = None,
     key_exact: Annotated[
         bool,
@@ -89,6 +95,9 @@ def difficulty(
         raise UsageError(f"--target-se {target_se:g}: give a number above 0, such as 0.02")
     if temperature is not None and not 0 <= temperature < float("inf"):
         raise UsageError(f"--temperature {temperature:g}: give a number, zero or larger")
+    for pair in column or ():
+        if not all(pair.partition("=")):
+            raise UsageError(f"--column {pair}: write ROLE=NAME, such as prompt=question_nr")
     columns = parse_columns(column or ())
     if out is not None:
         from hero_bayes.cli.difficulty_files import check_folder
@@ -97,10 +106,13 @@ def difficulty(
     generations, bundled = read_generations(file, columns)
     if model:
         generations = generations.select(models=list(model))
+    if reference is not None and reference not in map(str, generations.models):
+        known = ", ".join(repr(str(name)) for name in generations.models)
+        raise DataError(f"--reference {reference!r}: no such model; there are {known}")
     from hero_bayes.cli import difficulty_report
     from hero_bayes.cli.difficulty_tables import Asked, answer
 
-    asked = Asked(shape, mode, prob, seed, target_se, key_exact, temperature)
+    asked = Asked(shape, mode, prob, seed, target_se, key_exact, temperature, reference)
     with interrupts_kept():
         found = answer(generations, asked)
     written: tuple[Path, ...] = ()

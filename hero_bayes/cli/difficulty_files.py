@@ -27,8 +27,13 @@ def check_folder(folder: Path, overwrite: bool) -> None:
         If the folder holds something and may not be written into, cannot be made, or matplotlib is
         missing.
     """
+    if folder.is_symlink() and not folder.exists():
+        raise UsageError(f"--out {folder}: that is a link to nothing; remove it, or name a folder")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--out {folder}: that is a file; name a folder")
+    for name in FILES:
+        if (folder / name).is_dir():
+            raise UsageError(f"--out {folder}: {name} in it is a folder; move it away")
     if not folder.absolute().parent.is_dir():
         raise UsageError(f"--out {folder}: there is no folder {folder.parent}; make it first")
     if folder.is_dir() and any(folder.iterdir()) and not overwrite:
@@ -46,11 +51,12 @@ def check_folder(folder: Path, overwrite: bool) -> None:
 def write_folder(found: "Answer", folder: Path) -> tuple[Path, ...]:
     """Write the tables and the data map, and return their paths.
 
-    Everything is made beside the folder first. A new folder appears at once with all its files; in
-    one that was there, files are replaced, and a data map of an earlier run that this one does not
-    have (there are no answers) is removed.
+    Everything is made beside the folder first (beside what it leads to, if it is a link). A new
+    folder appears at once with all its files; in one that was there, files are replaced, and a data
+    map of an earlier run that this one does not have (there are no answers) is removed.
     """
-    with TemporaryDirectory(dir=folder.absolute().parent, prefix=".hero_bayes_") as work:
+    target = folder.resolve()
+    with TemporaryDirectory(dir=target.parent, prefix=".hero_bayes_") as work:
         made = Path(work) / "out"
         made.mkdir()
         tables = (found.summary, found.prompts, found.review.table)
@@ -61,11 +67,11 @@ def write_folder(found: "Answer", folder: Path) -> tuple[Path, ...]:
 
             plot_data_map(found.prompts).savefig(made / DATA_MAP, dpi=DOTS_PER_INCH)
         names = [name for name in FILES if (made / name).exists()]
-        if not folder.exists():
-            os.replace(made, folder)
+        if not target.exists():
+            os.replace(made, target)
         else:
             for name in names:
-                os.replace(made / name, folder / name)
+                os.replace(made / name, target / name)
             for name in set(FILES) - set(names):
-                (folder / name).unlink(missing_ok=True)
+                (target / name).unlink(missing_ok=True)
     return tuple(folder / name for name in names)

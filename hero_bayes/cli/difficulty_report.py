@@ -21,8 +21,9 @@ MODEL_WIDTH, CELL_WIDTH = 30, 40
 #: Models that the last sentence names.
 MODELS_TOLD = 3
 SPEAKS_OF = (
-    "means: the plain mean over prompts; new prompts: prompts of the same kind, so that the "
-    "interval allows for the choice of prompts; these prompts: new generations of those at hand."
+    "Publish the line new prompts (posterior): it speaks of prompts of the same kind, so that the "
+    "interval allows for the choice of prompts. means: the plain mean over prompts, as a check; "
+    "these prompts: new generations of those at hand, nothing beyond them."
 )
 SPLIT = (
     "sigma: how P(correct) spreads over prompts; ICC: the share of the variance of one generation "
@@ -31,6 +32,7 @@ SPLIT = (
 )
 
 
+BETTER = "P(better): probability that the first of the two is better than the second."
 PAPER = (
     "paper: some model is right at most once in ten and nearly always gives the same answer "
     "(p_hat <= 0.1 and S >= -0.8, arXiv:2502.08943)."
@@ -80,7 +82,7 @@ def _scores(report: Report, found: Answer) -> None:
     rows = []
     for row in records(found.summary):
         k = str(row["k_min"]) if row["k_min"] == row["k_max"] else f"{row['k_min']}-{row['k_max']}"
-        head = [clip(row["model"], MODEL_WIDTH), f"{row['prompts']:,}", k]
+        head = [_name(row["model"]), f"{row['prompts']:,}", k]
         for what, value, low, high in (
             ("means", "score", "low", "high"),
             *((name.replace("_", " "), name, f"{name}_low", f"{name}_high") for name in POSTERIOR),
@@ -108,7 +110,7 @@ def _split(report: Report, found: Answer) -> None:
         share = min(max(row["between"] / squared, 0.0), 1.0) if known and squared else None
         rows.append(
             [
-                clip(row["model"], MODEL_WIDTH),
+                _name(row["model"]),
                 _number(row["sigma"]),
                 "-" if low is None else f"{low:.3f} to {row['posterior_sigma_high']:.3f}",
                 _number(row["icc"]),
@@ -119,7 +121,7 @@ def _split(report: Report, found: Answer) -> None:
             ]
         )
         if row["reason"]:
-            told.append(f"{row['model']}: {row['reason']}")
+            told.append(f"{_one_line(row['model'])}: {row['reason']}")
     report.heading("difficulty and luck")
     interval = f"{100 * found.asked.prob:g} % interval"
     columns = ("model", "sigma", interval, "ICC", "SE", "of prompts", "of generations", "floor")
@@ -131,13 +133,13 @@ def _split(report: Report, found: Answer) -> None:
 def _passes(report: Report, found: Answer) -> None:
     rows, told = [], []
     for row in records(found.passes):
-        cells = [clip(row["model"], MODEL_WIDTH), str(row["k"])]
+        cells = [_name(row["model"]), str(row["k"])]
         for name in ("pass_at_k", "pass_all_k"):
             cells.append(percent(row[name]))
             cells.append(percent_range(row[f"{name}_low"], row[f"{name}_high"]))
         rows.append(cells)
         if row["reason"]:
-            told.append(f"{row['model']}: {row['reason']}")
+            told.append(f"{_one_line(row['model'])}: {row['reason']}")
     report.heading("one of k right, all of k right")
     interval = f"{100 * found.asked.prob:g} % interval"
     columns = ("model", "k", "pass@k", interval, "pass^k", interval)
@@ -154,7 +156,7 @@ def _comparison(report: Report, found: Answer) -> None:
         return
     rows = [
         [
-            f"{clip(row['model'], MODEL_WIDTH)} - {clip(row['reference'], MODEL_WIDTH)}",
+            f"{_name(row['model'])} - {_name(row['reference'])}",
             row["estimand"],
             f"{100 * row['difference']:+.1f}",
             f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}",
@@ -166,13 +168,14 @@ def _comparison(report: Report, found: Answer) -> None:
     interval = f"{100 * found.asked.prob:g} % interval"
     columns = ("difference in points", "speaks of", "mean", interval, "P(better)", "prompts")
     report.table(columns, rows, right=columns[2:])
+    report.text(f"\n{BETTER}")
 
 
 def _designs(report: Report, found: Answer) -> None:
     """How many generations are enough, and the plan for the target."""
     report.heading("how many generations are enough")
     for row in records(found.enough):
-        report.bullet(f"{row['model']}: {row['sentence'] or row['reason']}")
+        report.bullet(f"{_one_line(row['model'])}: {row['sentence'] or row['reason']}")
     if found.plans is None:
         report.text("--target-se plans prompts and generations for a standard error")
         return
@@ -180,17 +183,17 @@ def _designs(report: Report, found: Answer) -> None:
     rows, told = [], []
     for row in records(found.plans):
         if row["reason"]:
-            told.append(f"{row['model']}: {row['reason']}")
+            told.append(f"{_one_line(row['model'])}: {row['reason']}")
         if row.get("k") is None:
             continue
         rows.append(
             [
-                clip(row["model"], MODEL_WIDTH),
+                _name(row["model"]),
                 f"{int(row['k']):,}",
                 f"{int(row['n']):,}",
                 f"{int(row['generations']):,}",
                 _points(row["standard_error"]),
-                f"{100 * row['low']:.1f} to {100 * row['high']:.1f}",
+                f"{_points(row['low'])} to {_points(row['high'])}",
                 f"{row['probability']:.2f}",
             ]
         )
@@ -205,7 +208,7 @@ def _review(report: Report, found: Answer) -> None:
     """Regions of the data map, and the prompts to look at first."""
     report.heading("data map")
     rows = [
-        [clip(model, MODEL_WIDTH), *(f"{of_model[name]:,}" for name in REGIONS)]
+        [_name(model), *(f"{of_model[name]:,}" for name in REGIONS)]
         for model, of_model in regions(found.prompts).items()
     ]
     report.table(("model", *REGIONS), rows, right=REGIONS)
@@ -221,7 +224,7 @@ def _review(report: Report, found: Answer) -> None:
     columns = ("prompt", "P(key wrong)", "right", "most frequent other answer", "times", "paper")
     rows = [
         [
-            clip(row["prompt"], MODEL_WIDTH),
+            _name(row["prompt"]),
             _number(row["p_key_wrong"]),
             f"{row['key_count']:,} of {row['k']:,}",
             _one_line(row["other_answer"]),
@@ -234,12 +237,16 @@ def _review(report: Report, found: Answer) -> None:
     report.text(f"\n{PAPER}")
 
 
-def _one_line(answer: str | None) -> str:
-    """An answer as it is shown; line ends stay visible."""
-    if answer is None:
+def _one_line(text: str | None, width: int = CELL_WIDTH) -> str:
+    """A name or an answer as it is shown; line ends and control characters are written out."""
+    if text is None:
         return "-"
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in answer)
-    return clip("".join(shown), CELL_WIDTH)
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return clip("".join(shown), width)
+
+
+def _name(name: str) -> str:
+    return _one_line(name, MODEL_WIDTH)
 
 
 def _bullets(report: Report, told: Sequence[str]) -> None:
@@ -267,7 +274,7 @@ def sentence(found: Answer) -> str:
         interval = f"{100 * found.asked.prob:g} % interval " if position == 0 else ""
         low, high = row["new_prompts_low"], row["new_prompts_high"]
         said.append(
-            f"{row['model']} scores {percent(row['new_prompts'])}{where} "
+            f"{_one_line(row['model'])} scores {percent(row['new_prompts'])}{where} "
             f"({interval}{percent_range(low, high)})"
         )
     text = ", ".join(said)
@@ -277,7 +284,7 @@ def sentence(found: Answer) -> str:
     if pair is not None and len(rows) == 2:
         two = pair[pair["estimand"] == "new prompts"].iloc[0]
         text += (
-            f"; paired by prompt, {two['model']} minus {two['reference']} is "
+            f"; paired by prompt, {_one_line(two['model'])} minus {_one_line(two['reference'])} is "
             f"{100 * two['difference']:+.1f} points "
             f"({100 * two['lower']:+.1f} to {100 * two['upper']:+.1f})"
         )

@@ -47,6 +47,7 @@ class Asked:
     target_se: float | None
     key_exact: bool
     temperature: float | None
+    reference: str | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,9 @@ def summary_table(generations: "Generations", fitted: "xr.DataTree", prob: float
     for row in moments_table(generations, prob).to_dict("records"):
         identified = bool(row["identified"])
         of_model = fitted["posterior"].to_dataset().sel(model=row["model"])
+        # Of very many prompts there are fewer draws, in a group of their own.
+        home = fitted["these_prompts" if "these_prompts" in fitted.children else "posterior"]
+        these = home.to_dataset()["mu_these_prompts"].sel(model=row["model"])
         new: dict[str, Any] = {
             "model": row["model"],
             "prompts": row["n_prompts"],
@@ -172,8 +176,8 @@ def summary_table(generations: "Generations", fitted: "xr.DataTree", prob: float
         }
         for name in ("standard_error", "low", "high"):
             new[name] = row[name]
-        for name, variable in (("new_prompts", "mu"), ("these_prompts", "mu_these_prompts")):
-            new |= _drawn(name, of_model[variable], prob)
+        for name, draws in (("new_prompts", of_model["mu"]), ("these_prompts", these)):
+            new |= _drawn(name, draws, prob)
         new |= {"sigma": row["sigma"], "icc": row["icc"]}
         for name in ("sigma", "icc"):
             new |= _drawn(f"posterior_{name}", of_model[name] if identified else None, prob)
@@ -218,7 +222,8 @@ def _comparison(fitted: "xr.DataTree", asked: Asked) -> "tuple[pd.DataFrame | No
     from hero_bayes.difficulty.comparing import compare
 
     try:
-        return compare(fitted, prob=asked.prob, random_seed=asked.seed), ""
+        pairs = compare(fitted, asked.reference, prob=asked.prob, random_seed=asked.seed)
+        return pairs, ""
     except Refusal as refusal:
         return None, str(refusal)
 
@@ -246,7 +251,10 @@ def _enough(generations: "Generations", seed: int) -> "pd.DataFrame":
 
 
 def _plans(generations: "Generations", fitted: "xr.DataTree", asked: Asked) -> "pd.DataFrame":
-    """Designs that reach the target, by model; of the counts where k = 1, which fixes k = 1."""
+    """Designs that reach the target, by model.
+
+    Of the counts where prompts come in groups, and where k = 1, which fixes k = 1.
+    """
     import pandas as pd
 
     from hero_bayes.difficulty.planning import plan
@@ -256,8 +264,10 @@ def _plans(generations: "Generations", fitted: "xr.DataTree", asked: Asked) -> "
         several = bool((generations.k[generations.cells_of(model)] > 1).any())
         options: dict[str, Any] = {"target_se": asked.target_se, "prob": asked.prob, "model": model}
         try:
-            if several:
+            if several and generations.prompt_group is None:
                 table = plan(fitted, **options).assign(reason="")
+            elif several:
+                table = plan(generations, random_seed=asked.seed, **options).assign(reason="")
             else:
                 table = plan(generations, k=1, random_seed=asked.seed, **options)
                 table["reason"] = "k = 1: the floor and other k are unknown"

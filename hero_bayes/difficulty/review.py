@@ -63,7 +63,7 @@ class ReviewList:
     def _shown(self) -> pd.DataFrame:
         head = self.table.head(SHOWN)
         empty = [name for name in ("note", "reason") if (head[name] == "").all()]
-        return head.drop(columns=empty)
+        return head.drop(columns=empty).fillna({"other_answer": "-"})
 
     def _headline(self) -> str:
         listed = f"Review list of {number_of(len(self.table), 'prompt')}"

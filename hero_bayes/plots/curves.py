@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_density", "plot_k_curve"]
+__all__ = ["plain", "plot_density", "plot_k_curve"]
 
 #: Okabe and Ito's colours, told apart with all common kinds of colour blindness; line styles too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -38,7 +38,7 @@ def plot_density(table: pd.DataFrame) -> "Figure":
     shown = [key for key in keys if table[key].nunique() > 1] or keys[-1:]
     for position, (_, part) in enumerate(table.groupby(keys, sort=False)):
         colour, style = _look(position)
-        label = ", ".join(str(part[key].iloc[0]) for key in shown)
+        label = plain(", ".join(str(part[key].iloc[0]) for key in shown))
         axes.fill_between(part["p"], part["low"], part["high"], color=colour, alpha=0.2, lw=0)
         axes.plot(part["p"], part["density"], style, color=colour, label=label)
     inner = table.loc[table["p"].between(0.05, 0.95), "high"]
@@ -67,6 +67,7 @@ def plot_k_curve(table: pd.DataFrame) -> "Figure":
     """
     _need(table, ("k", "standard_error", "subsampled", "mc_error", "floor"))
     figure, axes = _figure()
+    table = table.sort_values("k")
     k, squared = table["k"].to_numpy(), table["standard_error"].to_numpy() ** 2
     fine = np.geomspace(k[0], k[-1], 200)  # the squared error is a straight line in 1 / k
     line = np.interp(-1.0 / fine, -1.0 / k, squared) ** 0.5
@@ -103,6 +104,12 @@ def _figure() -> "tuple[Figure, Axes]":
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def plain(name: str) -> str:
+    """A name as it is: a dollar sign starts no formula, what cannot be printed is written out."""
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return "".join(shown).replace("$", r"\$")
 
 
 def _look(position: int) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import pandas as pd
 from hero_bayes.data.identifiers import some
 from hero_bayes.difficulty.mapping import PAPER_RULE
 from hero_bayes.errors import DataError
+from hero_bayes.plots.curves import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,8 @@ def plot_data_map(
     -------
     matplotlib.figure.Figure
         Points with light intervals, larger where prompts coincide; the region
-        of the review rule (p_hat <= 0.1 and S >= -0.8) is shaded. Save with ``.savefig(path)``.
+        of the review rule (p_hat <= 0.1 and S >= -0.8) is shaded. A model without answers has an
+        empty panel that says so. Save with ``.savefig(path)``.
 
     Raises
     ------
@@ -89,7 +91,11 @@ def _panels(rows: pd.DataFrame, shown: list[str]) -> "Figure":
 
 def _panel(axes: "Axes", rows: pd.DataFrame, name: str) -> None:
     p_max, s_min = PAPER_RULE
-    lowest = min(1.05 * float(rows["S"].min()), s_min - 0.2)
+    lowest = s_min - 0.2
+    if rows.empty:
+        axes.text(0.5, s_min / 2, "no answers, so no S", ha="center", va="center")
+    else:
+        lowest = min(1.05 * float(rows["S"].min()), lowest)
     axes.fill_between(
         [-0.02, p_max], s_min, 0.05, color="#D55E00", alpha=0.12, lw=0, label="review rule"
     )
@@ -123,4 +129,4 @@ def _panel(axes: "Axes", rows: pd.DataFrame, name: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("P(correct)")
     axes.set_ylabel("consistency S of the answers")
-    axes.set_title(name, fontsize="medium")
+    axes.set_title(plain(name), fontsize="medium")

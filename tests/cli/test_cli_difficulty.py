@@ -16,10 +16,10 @@ from hero_bayes.errors import DataError
 
 OPTIONS = (
     *("--out", "--overwrite", "--shape", "--mode", "--model", "--column", "--key-exact"),
-    *("--temperature", "--target-se", "--prob", "--seed", "--json"),
+    *("--temperature", "--target-se", "--reference", "--prob", "--seed", "--json"),
 )
 #: Where null says "none", and is no gap.
-FREE = {"target_se", "temperature", "reason", "note", "sentence", "other_answer"}
+FREE = {"target_se", "reference", "temperature", "reason", "note", "sentence", "other_answer"}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -311,6 +311,7 @@ def test_remedies_are_flags(said, flags):
         ["x.csv", "--seed", "-1"],
         ["x.csv", "--column", "prompt"],
         ["x.csv", "--out", "no/such/folder"],
+        ["x.csv", "--out", "/dev/null"],
     ],
 )
 def test_bad_usage_is_64_before_the_file_is_read(cli, words):
@@ -318,6 +319,42 @@ def test_bad_usage_is_64_before_the_file_is_read(cli, words):
     assert done.code == 64
     assert done.err.startswith("hero-bayes: usage error: ")
     assert not done.out
+
+
+def test_groups_reach_every_number(cli, tmp_path):
+    rng = np.random.default_rng(2)
+    chance = np.repeat(rng.beta(0.8, 0.8, 12), 8)
+    table = pd.DataFrame({"prompt": range(96), "n_correct": rng.binomial(6, chance), "k": 6})
+    table["prompt_group"] = np.repeat(np.arange(12), 8)
+    path = tmp_path / "groups.csv"
+    table.to_csv(path, index=False)
+    told = as_json(cli("difficulty", path, "--target-se", "0.05", "--json"))
+    [row] = told["summary"]
+    bootstrap = row["standard_error"] * np.sqrt(11 / 13)
+    width = row["new_prompts_high"] - row["new_prompts_low"]
+    assert width == pytest.approx(2 * 1.96 * bootstrap, rel=0.1)
+    plans = hb.difficulty.plan(table, target_se=0.05, random_seed=1)
+    assert [design["n"] for design in told["plan"]] == plans["n"].to_list()
+
+
+def test_names_are_one_line_and_the_reference_is_chosen(cli, frame, tmp_path):
+    path = tmp_path / "names.csv"
+    odd = frame.replace({"model": {"small": "sm\n\x1b[31mall"}, "question": {"p0": "p\n0"}})
+    odd.to_csv(path, index=False)
+    done = cli("difficulty", path, "--key-exact", "--reference", "sm\n\x1b[31mall")
+    assert done.code == 0, done.err
+    assert "\x1b" not in done.out
+    assert r"large - sm\n\x1b[31mall" in done.out
+    assert "the first of the two is better" in done.out
+    assert "Publish the line new prompts (posterior)" in done.out
+    wrong = cli("difficulty", path, "--reference", "larger")
+    assert wrong.code == 65
+    assert "--reference 'larger': no such model; there are 'large'" in wrong.err
+
+
+def test_a_malformed_column_shows_a_role_of_this_command(cli):
+    done = cli("difficulty", "none.csv", "--column", "prompt")
+    assert "such as prompt=question_nr" in done.err
 
 
 def test_without_matplotlib_out_says_what_to_install(cli, monkeypatch, tmp_path):

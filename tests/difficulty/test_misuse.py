@@ -127,3 +127,38 @@ def test_one_generation_each_does_not_split_prompts_from_generations(several):
     split = table.loc[["prompts", "generations"]]
     assert split["share"].isna().all() != several
     assert (split["reason"] != "").all() != several
+
+
+def test_a_missing_answer_is_no_text():
+    said = str(room.review_list(COUNTS))
+    assert "None" not in said
+    rows = ANSWERS.assign(answer=[None, None, "8", "9"])
+    shown = room.review_list(rows, key_exact=True)
+    assert "None" not in str(shown)
+    assert "None" not in shown._repr_html_()
+
+
+def test_plots_of_odd_tables():
+    from hero_bayes.plots.curves import plot_k_curve
+    from hero_bayes.plots.data_map import plot_data_map
+
+    curve = room.k_curve(COUNTS, k=(1, 2, 4))
+    lines = [plot_k_curve(t).axes[0].lines[0].get_xydata() for t in (curve, curve[::-1])]
+    np.testing.assert_array_equal(*lines)
+    table = room.data_map(pd.concat([ANSWERS.assign(model=m) for m in ("$a$", "b")]))
+    table.loc[table["model"] == "b", ["S", "S_low", "S_high"]] = np.nan
+    figure = plot_data_map(table)
+    assert figure.axes[0].get_title() == r"\$a\$"
+    assert "no answers" in figure.axes[1].texts[0].get_text()
+    figure.canvas.draw()
+
+
+def test_roles_are_no_covariates():
+    items = [f"i{n}" for n in range(8)]
+    labels = pd.DataFrame({"item": items, "labeler": "j", "label": [0, 1] * 4})
+    gold = pd.DataFrame({"item": items, "gold": [0, 1] * 4})
+    history = hb.Labels.from_frames(labels, gold)
+    current = hb.Labels.from_frames(labels, gold.assign(prompt=[1, 1, 2, 2, 3, 3, 4, 4]))
+    assert list(current.texts) == ["prompt"]
+    codes = {finding.code for finding in hb.check(history, current)}
+    assert "covariate_not_shared" not in codes
