@@ -346,7 +346,7 @@ def test_names_are_one_line_and_the_reference_is_chosen(cli, frame, tmp_path):
     assert "\x1b" not in done.out
     assert r"large - sm\n\x1b[31mall" in done.out
     assert "the first of the two is better" in done.out
-    assert "Publish the line new prompts (posterior)" in done.out
+    assert "Publish the line new prompts (posterior), if the gate passed" in done.out
     wrong = cli("difficulty", path, "--reference", "larger")
     assert wrong.code == 65
     assert "--reference 'larger': no such model; there are 'large'" in wrong.err

@@ -134,3 +134,16 @@ def test_many_terms_have_a_closed_form(mu, icc):
     counts = from_counts([900, 1000], 1000)
     subset = np.prod((900 - np.arange(500)) / (1000 - np.arange(500)))
     assert pass_at_k(counts, 500)["pass_all_k"][0] == pytest.approx((subset + 1) / 2, rel=1e-9)
+
+
+def test_the_command_reads_both_homes_of_the_mean(monkeypatch):
+    from hero_bayes.cli.difficulty_tables import summary_table
+
+    data = from_counts([0, 1, 2, 3] * 10, 3)
+    exact = summary_table(data, fit(data, **QUICKLY), 0.9)
+    monkeypatch.setattr(after, "MANY_CELLS", 39)
+    few = summary_table(data, fit(data, **QUICKLY), 0.9)
+    sd = (exact["these_prompts_high"] - exact["these_prompts_low"])[0] / 3.29
+    # 400 of the 4,000 draws know the mean to a twentieth of the sd.
+    assert few["these_prompts"][0] == pytest.approx(exact["these_prompts"][0], abs=0.25 * sd)
+    assert few["new_prompts"][0] == exact["new_prompts"][0]
