@@ -21,8 +21,8 @@ MODEL_WIDTH, CELL_WIDTH = 30, 40
 #: Models that the last sentence names.
 MODELS_TOLD = 3
 SPEAKS_OF = (
-    "Publish the line new prompts (posterior), if the gate passed: it speaks of prompts of the same "
-    "kind, so that the interval allows for the choice of prompts. means: the plain mean over "
+    "Publish the line new prompts (posterior), if the gate passed: it speaks of prompts of the same"
+    " kind, so that the interval allows for the choice of prompts. means: the plain mean over "
     "prompts, as a check; these prompts: new generations of those at hand, nothing beyond them."
 )
 SPLIT = (
