@@ -112,14 +112,9 @@ def fit(
     """
     generations = as_generations(generations)
     law, mode = shape_of(shape), mode or "nuts"
-    if mode not in MODES:
-        raise ValueError(f"unknown mode {mode!r}; one of {', '.join(MODES)}")
-    for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
     if random_seed is None:
         random_seed = int(np.random.default_rng().integers(2**31))
-    check_seed(random_seed)
+    _check(mode, random_seed, draws=draws, tune=tune, chains=chains)
     counts = count_table(generations)
     model = law.factory(counts, **dict(priors or {}))
     start = law.start(*starting_moments(generations))
@@ -145,8 +140,6 @@ def fit(
     groups = {"posterior": posterior.assign(after.scores), **after.groups}
     if statistics is not None:
         groups["sample_stats"] = statistics
-    notes = [f.message for f in generations.findings if f.severity != "note"]
-    notes += groups_note(generations)
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = {
         "hero_bayes_version": __version__,
@@ -162,10 +155,24 @@ def fit(
         "n_prompts": generations.n_prompts,
         "n_generations": generations.n_generations,
         "n_missing": generations.n_missing,
-        "notes": "\n".join(notes),
+        "notes": "\n".join(_notes(generations)),
         **attributes,
     }
     return tree
+
+
+def _check(mode: str, random_seed: int, **sizes: int) -> None:
+    if mode not in MODES:
+        raise ValueError(f"unknown mode {mode!r}; one of {', '.join(MODES)}")
+    for name, value in sizes.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    check_seed(random_seed)
+
+
+def _notes(generations: Generations) -> list[str]:
+    found = [one.message for one in generations.findings if one.severity != "note"]
+    return found + groups_note(generations)
 
 
 def starting_moments(generations: Generations) -> tuple[FloatArray, FloatArray]:
