@@ -13,6 +13,8 @@ from hero_bayes.calibration.design import tables
 from hero_bayes.calibration.drawing import simulate_rounds
 from hero_bayes.calibration.ranks import prior_simulations
 from hero_bayes.inference.criticism import replicate
+from hero_bayes.inference.fit import refit
+from hero_bayes.inference.program import make_program
 from hero_bayes.models import correlated
 
 FAMILIES = ("x", "x", "x", "y", "y", "y", None, None)
@@ -195,6 +197,21 @@ def test_recovers_truth(families):
         low, high = draws[name].quantile([0.0005, 0.9995], dim=("chain", "draw")).to_numpy()
         assert (low <= true[name]).all()
         assert (true[name] <= high).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("posterior", ["cut", "joint"])
+def test_refit_to_tables_with_other_sets_of_labelers_equals_a_fresh_fit(small, posterior):
+    history, current, _ = small
+    thin = history.take_items(np.arange(30)), current.take_items(np.arange(5, 25))
+    program = make_program(correlated, history, current, posterior=posterior)
+    options = {"mode": "map", "random_seed": 1}
+    refit(program, history, current, **options)
+    again = refit(program, *thin, **options)["posterior"]
+    fresh = hb.fit(*thin, "correlated", posterior=posterior, **options)["posterior"]
+    for name in ("sensitivity", "specificity", "prevalence", "loading"):
+        # Two searches from one start on the same density.
+        np.testing.assert_allclose(again[name], fresh[name], atol=1e-6)
 
 
 @pytest.mark.slow

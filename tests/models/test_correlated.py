@@ -22,8 +22,10 @@ from hero_bayes.likelihoods.shared_effect import (
     quadrature_error,
 )
 from hero_bayes.models import MODELS, correlated
-from hero_bayes.models.composition import coordinates
-from hero_bayes.models.independent import LabelerRates
+from hero_bayes.models.composition import coordinates, two_rounds
+from hero_bayes.models.independent import LabelerRates, flat
+from hero_bayes.models.prompt_difficulty import prompt_difficulty
+from hero_bayes.models.rigid import rigid
 
 RNG = np.random.default_rng(5)
 FREE = {
@@ -425,3 +427,13 @@ def test_too_large_family_tables_are_refused(monkeypatch):
     monkeypatch.setattr(module, "FAMILY_LIMIT", 1000)
     with pytest.raises(hb.Refusal, match="'family': False"):
         correlated(family_rounds(), family_rounds())
+
+
+def test_power_is_refused_where_items_of_a_prompt_hang_together():
+    rows = [{"a": 1, "b": 1}, {"a": 0, "b": 0}, {"a": 1, "b": 0}]
+    history, current = from_rows(rows, gold=[1, 0, 1]), from_rows(rows, prompt=["p", "p", "q"])
+    panel = align(history, current)
+    with pm.Model(coords=coordinates(panel)):
+        rates, outcome = flat(), prompt_difficulty(panel)
+        with pytest.raises(hb.Refusal, match="leave it at 1"):
+            two_rounds(panel, outcome, rates, rigid(rates), unlabeled_power=0.5)
