@@ -235,8 +235,8 @@ def test_malformed_tables(columns, message):
 
 def test_malformed_arguments(tmp_path):
     frame = pd.DataFrame({"prompt": ["a"], "correct": [1]})
-    with pytest.raises(hb.DataError, match=r"columns= knows the names .* not 'promt'"):
-        Generations.from_frame(frame, columns={"promt": "prompt"})
+    with pytest.raises(hb.DataError, match=r"columns= knows the names .* not 'quest'"):
+        Generations.from_frame(frame, columns={"quest": "prompt"})
     with pytest.raises(hb.DataError, match="there is no column 'id'; found 'prompt', 'correct'"):
         Generations.from_frame(frame, columns={"prompt": "id"})
     with pytest.raises(hb.DataError, match="must be a pandas DataFrame, not list"):
