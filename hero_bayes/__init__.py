@@ -12,6 +12,7 @@ from hero_bayes._version import __version__
 if TYPE_CHECKING:
     from hero_bayes import calibration, difficulty, plots
     from hero_bayes.adjustment.adjust import adjust
+    from hero_bayes.agreement.dependence import dependence
     from hero_bayes.data import datasets
     from hero_bayes.data.checks import check
     from hero_bayes.data.covariates import TextCovariates
@@ -34,6 +35,7 @@ _HOME = {
     "save": "hero_bayes.inference.storage",
     "Diagnosis": "hero_bayes.inference.diagnose",
     "adjust": "hero_bayes.adjustment.adjust",
+    "dependence": "hero_bayes.agreement.dependence",
     "difficulty": "hero_bayes.difficulty",
     "diagnose": "hero_bayes.inference.diagnose",
     "summary": "hero_bayes.inference.summary",
@@ -68,6 +70,7 @@ __all__ = [
     "check",
     "compare_methods",
     "datasets",
+    "dependence",
     "diagnose",
     "difficulty",
     "estimate",

@@ -71,9 +71,8 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
     Examples
     --------
     >>> import hero_bayes as hb
-    >>> from hero_bayes.agreement.dependence import dependence
-    >>> found = dependence(hb.datasets.load("dices350"), random_seed=1)
-    >>> found.effective_judges.value < 10 < found.labels_per_item
+    >>> found = hb.dependence(hb.datasets.demo_rounds().history, random_seed=1)
+    >>> found.effective_judges.value < found.labels_per_item
     True
     """
     if not 0.0 < prob < 1.0:
