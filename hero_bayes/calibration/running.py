@@ -16,6 +16,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.inference.fit import refit
 from hero_bayes.inference.program import Program, make_program
 from hero_bayes.simulation.progress import progress
+from hero_bayes.simulation.workers import in_parallel
 
 FloatArray = NDArray[np.float64]
 Outcome = dict[str, FloatArray]
@@ -135,10 +136,7 @@ def _batches(
         for part in parts:
             yield _batch(task, part, reduce)
         return
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
-    workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from workers(delayed(_batch)(task, part, reduce) for part in parts)
+    yield from in_parallel(_batch, ((task, part, reduce) for part in parts), jobs)
 
 
 def evenly_spaced(draws: xr.DataArray, number: int) -> FloatArray:

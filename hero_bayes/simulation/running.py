@@ -11,6 +11,7 @@ from hero_bayes.simulation.progress import progress
 from hero_bayes.simulation.scoring import score_table
 from hero_bayes.simulation.simulate import Simulation, simulate_scenario
 from hero_bayes.simulation.study import FIT, Study
+from hero_bayes.simulation.workers import in_parallel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,10 +97,7 @@ def _results(study: Study, tasks: Sequence[Task], jobs: int) -> Iterator[tuple[i
         for task in tasks:
             yield _batch(study, task)
         return
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
-    workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from workers(delayed(_batch)(study, task) for task in tasks)
+    yield from in_parallel(_batch, ((study, task) for task in tasks), jobs)
 
 
 def _batch(study: Study, task: Task) -> tuple[int, list[Row]]:
