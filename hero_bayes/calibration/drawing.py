@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
-from hero_bayes.inference.criticism import prompt_chances
 from hero_bayes.inference.graph import QUICK
-from hero_bayes.inference.label_chances import LABEL_PARTS, positive_chances
+from hero_bayes.inference.label_chances import LABEL_PARTS, label_data, positive_chances
+from hero_bayes.inference.truth_chances import truth_chances
 
 FloatArray = NDArray[np.float64]
 Values = Mapping[str, FloatArray]
@@ -47,7 +47,7 @@ def prior_draws(model: pm.Model, draws: int, seed: int) -> Iterator[dict[str, Fl
     """Draws of free variables, and of the deterministics that labels arise from, on the graph."""
     wanted = [rv.name for rv in model.free_RVs]
     parts = (*RATES, *LABEL_PARTS, *OUTCOME, *OFFSETS)
-    known = {v.name: v.get_value() for v in model.data_vars if v.name == "labeler_family"}
+    known = label_data(model)
     wanted += [d.name for d in model.deterministics if d.name in parts]
     columns = pm.draw([model[n] for n in wanted], draws=draws, random_seed=seed, mode=QUICK)
     for k in range(draws):
@@ -107,15 +107,10 @@ def simulate_rounds(
 
 
 def chances(values: Values, labels: Labels, role: str, rng: np.random.Generator) -> FloatArray:
-    """P(truth 1) of every item of one round; where prompts differ, that of its prompt."""
+    """P(truth 1) of every item of one round: given by name, or from the outcome layer."""
     if f"{role}chance" in values:
         return values[f"{role}chance"]
-    if f"{role}icc" in values:
-        return prompt_chances(labels, "history" if role else "current", values, rng)
-    if f"{role}intercept" in values:
-        logit = values[f"{role}intercept"][labels.group_idx] + values[f"{role}covariate_log_odds"]
-        return np.asarray(1.0 / (1.0 + np.exp(-logit)))
-    return values[f"{role}prevalence"][labels.group_idx]
+    return truth_chances(labels, "history" if role else "current", values, rng)
 
 
 def both_classes(history: Labels, current: Labels) -> bool:

@@ -1,14 +1,15 @@
 """Simulation-based calibration of the laws of prompt difficulty."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from hero_bayes.calibration.running import evenly_spaced
-from hero_bayes.data.count_table import CountTable, every_count
+from hero_bayes.calibration.running import evenly_spaced, rank_among
+from hero_bayes.data.count_table import CountTable, every_count, no_counts
 from hero_bayes.difficulty.shapes import Draw, Shape, shape_of
 from hero_bayes.inference.graph import QUICK
 from hero_bayes.inference.sampling import compile_nuts, sample_compiled
@@ -101,9 +102,7 @@ def sbc_difficulty(
             divergences.append(int(tree["sample_stats"]["diverging"].sum()))
             found = quantities(law, observed, tree["posterior"].to_dataset(), kept, rng)
             for name, drawn in found.items():
-                ties = (drawn == truth[name]).sum(axis=0)
-                below = (drawn < truth[name]).sum(axis=0)
-                ranks.setdefault(name, []).append(below + rng.integers(0, ties + 1))
+                ranks.setdefault(name, []).append(rank_among(drawn, truth[name], rng))
                 truths.setdefault(name, []).append(truth[name])
             advance(1)
     return _tree(ranks, truths, divergences, list(models), kept, random_seed, name)
@@ -114,16 +113,8 @@ def simulate(
 ) -> tuple[dict[str, FloatArray], CountTable]:
     """P(correct) of prompts and their counts; everything that is true of them."""
     n_models, k = len(counts.models), counts.k_max
-    fresh = CountTable(
-        counts.models,
-        np.arange(n_models),
-        np.zeros(n_models, dtype=np.int64),
-        np.zeros(n_models, dtype=np.int64),
-        np.ones(n_models),
-        np.empty(0, dtype=np.int64),
-    )
     model_idx = np.repeat(np.arange(n_models), n_prompts)
-    p = source.prompt_chances(fresh, model_idx, values, rng)
+    p = source.prompt_chances(no_counts(counts.models), model_idx, values, rng)
     row = model_idx * (k + 1) + rng.binomial(k, p)
     weight = np.bincount(row, minlength=counts.weight.size).astype(float)
     by_model = p.reshape(n_models, n_prompts)
@@ -133,8 +124,7 @@ def simulate(
         "mu_these_prompts": by_model.mean(axis=1),
         "p_first": by_model[:, 0],
     }
-    observed = CountTable(counts.models, counts.model_idx, counts.n_correct, counts.k, weight, row)
-    return truth, observed
+    return truth, replace(counts, weight=weight, row=row)
 
 
 def quantities(

@@ -21,7 +21,7 @@ from hero_bayes.calibration.drawing import (
     prior_draws,
     simulate_rounds,
 )
-from hero_bayes.calibration.running import Chains, Outcome, Task, diagnostics, run
+from hero_bayes.calibration.running import Chains, Outcome, Task, diagnostics, rank_among, run
 from hero_bayes.data.labels import Labels
 from hero_bayes.inference.resolve import build, check_arguments, resolve_model
 from hero_bayes.simulation.simulate import intercept
@@ -271,7 +271,7 @@ def _intervals(tree: xr.DataTree, simulation: Simulated, task: Task) -> Outcome:
         values = posterior[name].transpose("chain", "draw", ...).to_numpy()
         draws = values.reshape(-1, *values.shape[2:])
         truth = simulation.truth[name]
-        rank = (draws < truth).sum(axis=0) + rng.integers(0, (draws == truth).sum(axis=0) + 1)
+        rank = rank_among(draws, truth, rng)
         out[f"pit {name}"] = (rank + rng.random(np.shape(rank))) / (len(draws) + 1)
         out[f"truth {name}"] = np.asarray(truth)
         out[f"lower {name}"] = np.quantile(draws, 0.5 - tails, axis=0)

@@ -18,7 +18,15 @@ from hero_bayes.calibration.drawing import (
     prior_draws,
     simulate_rounds,
 )
-from hero_bayes.calibration.running import Chains, Outcome, Task, diagnostics, evenly_spaced, run
+from hero_bayes.calibration.running import (
+    Chains,
+    Outcome,
+    Task,
+    diagnostics,
+    evenly_spaced,
+    rank_among,
+    run,
+)
 from hero_bayes.data.labels import Labels
 from hero_bayes.inference.graph import LONG_DIMS
 from hero_bayes.inference.resolve import build, resolve_model
@@ -153,8 +161,7 @@ def _ranks(tree: xr.DataTree, simulation: Simulated, task: Task) -> Outcome:
     posterior, out = tree["posterior"].to_dataset(), {}
     for name in task.names:
         draws, truth = evenly_spaced(posterior[name], task.kept), simulation.truth[name]
-        ties = (draws == truth).sum(axis=0)
-        out[name] = (draws < truth).sum(axis=0) + rng.integers(0, ties + 1)
+        out[name] = rank_among(draws, truth, rng)
     return out
 
 

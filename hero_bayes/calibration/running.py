@@ -148,6 +148,12 @@ def evenly_spaced(draws: xr.DataArray, number: int) -> FloatArray:
     return np.asarray(flat[np.linspace(0, len(flat) - 1, number).round().astype(int)], dtype=float)
 
 
+def rank_among(draws: FloatArray, truth: FloatArray, rng: np.random.Generator) -> NDArray[Any]:
+    """How many of the draws (draw, ...) lie below the truth, ties broken at random."""
+    ties = (draws == truth).sum(axis=0)
+    return np.asarray((draws < truth).sum(axis=0) + rng.integers(0, ties + 1))
+
+
 def diagnostics(found: Mapping[str, FloatArray]) -> xr.Dataset:
     """Divergences, flipped chains and wall time of every refit."""
     names = ("divergences", "flipped_chains", "seconds")

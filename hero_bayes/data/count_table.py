@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.generations import Generations
 
-__all__ = ["CountTable", "count_table", "every_count"]
+__all__ = ["CountTable", "count_table", "every_count", "no_counts"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CountTable:
     """Distinct (model, n_correct, k), and how many prompts show each.
 
@@ -66,3 +66,9 @@ def every_count(models: Sequence[str], k: int) -> CountTable:
         np.zeros(model_idx.size),
         np.empty(0, dtype=np.int64),
     )
+
+
+def no_counts(models: Sequence[str]) -> CountTable:
+    """A prompt of each model that nothing is known of: zero of zero."""
+    zero, none = np.zeros(len(models), dtype=np.int64), np.empty(0, dtype=np.int64)
+    return CountTable(tuple(models), np.arange(len(models)), zero, zero, np.ones(len(models)), none)

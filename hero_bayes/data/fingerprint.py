@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "hash_of"]
 
 CONTENT = (
     "items",
@@ -41,10 +41,15 @@ def fingerprint(labels: "Labels") -> str:
 
     The counters of what reading left out are no content: they say how the table came about.
     """
+    return hash_of(labels, CONTENT)
+
+
+def hash_of(table: object, content: Iterable[str]) -> str:
+    """Return the SHA-256 (hex) over the named fields of a table, in canonical form."""
     digest = hashlib.sha256()
-    for name in CONTENT:
+    for name in content:
         digest.update(name.encode() + b"\x00")
-        for piece in _pieces(getattr(labels, name)):
+        for piece in _pieces(getattr(table, name)):
             digest.update(piece)
     return digest.hexdigest()
 

@@ -80,7 +80,7 @@ def stopping_p_value(generations: "Generations", cells: Codes) -> float:
     if generations.generation is None or generations.k[cells].min() == generations.k[cells].max():
         return 1.0
     rows, cell, correct = _rows_of(generations, cells)
-    last = np.append(cell[1:] != cell[:-1], True)
+    last = _is_last(cell)
     index, _ = pd.factorize(generations.generation[rows])
     size, stops, ones, both = (
         np.bincount(index, weights=weights)
@@ -175,6 +175,11 @@ def _rows_of(generations: "Generations", cells: Codes) -> tuple[Codes, Codes, ND
     return rows, cell[rows], generations.correct[rows].astype(np.float64)
 
 
+def _is_last(cell: Codes) -> NDArray[np.bool_]:
+    """Which rows, sorted by cell, are the last of their cell."""
+    return np.append(cell[1:] != cell[:-1], True)
+
+
 def _two_sided(distance: float, variance: float) -> float:
     if variance <= 0 or distance <= 0:
         return 1.0
@@ -209,8 +214,7 @@ def _informative_k(generations: "Generations") -> Iterator[Finding]:
         )
         if generations.generation is not None:
             _, cell, correct = _rows_of(generations, cells)
-            last = np.append(cell[1:] != cell[:-1], True)
-            share = correct[last][short].mean()
+            share = correct[_is_last(cell)][short].mean()
             text += f"; there {share:.1%} of the last generations are correct"
         said.append(f"{text} ({_p(p)})")
     if said:
@@ -231,8 +235,8 @@ def _ordered_generations(generations: "Generations") -> Iterator[Finding]:
     said = []
     for name, cells, p in _smallest(generations, order_p_value):
         _, cell, correct = _rows_of(generations, cells)
-        change = np.flatnonzero(cell[1:] != cell[:-1]) + 1
-        first, last = np.append(0, change), np.append(change - 1, len(cell) - 1)
+        last = _is_last(cell)
+        first = np.roll(last, 1)
         said.append(
             f"{name!r} is correct in {correct[first].mean():.1%} of the first generations and "
             f"{correct[last].mean():.1%} of the last ({_p(p)})"

@@ -1,14 +1,13 @@
 """Parts and summaries of `Generations`: chosen models and prompts, tables, the fingerprint."""
 
 import dataclasses
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.data.fingerprint import _pieces
+from hero_bayes.data.fingerprint import hash_of
 from hero_bayes.data.identifiers import contained, id_strings, some
 from hero_bayes.errors import DataError
 
@@ -35,12 +34,7 @@ CONTENT = (
 
 def fingerprint(generations: "Generations") -> str:
     """Return the SHA-256 (hex) over every content field in canonical form."""
-    digest = hashlib.sha256()
-    for name in CONTENT:
-        digest.update(name.encode() + b"\x00")
-        for piece in _pieces(getattr(generations, name)):
-            digest.update(piece)
-    return digest.hexdigest()
+    return hash_of(generations, CONTENT)
 
 
 def select(generations: "Generations", models: Any, prompts: Any) -> "Generations":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
@@ -35,20 +36,22 @@ class PromptSlots:
 def prompt_slots(labels: Labels, role: str) -> PromptSlots:
     """Group the items of a round by (round, arm) group and prompt, in order of appearance."""
     groups = labels.groups(role)
-    prompts = [None] * labels.n_items if labels.prompt is None else labels.prompt
-    members: dict[tuple[int, str, bool], list[int]] = {}
-    for i, prompt in enumerate(prompts):
-        alone = prompt is None
-        name = str(labels.items[i]) if alone else str(prompt)
-        members.setdefault((int(labels.group_idx[i]), name, alone), []).append(i)
-    size = np.array([len(items) for items in members.values()], dtype=np.int64)
+    own = np.full(labels.n_items, None) if labels.prompt is None else labels.prompt
+    code, names = pd.factorize(own)  # -1 for items without a prompt
+    alone = code < 0
+    code[alone] = len(names) + np.flatnonzero(alone)
+    group = labels.group_idx.astype(np.int64)
+    row, first = pd.factorize(group * (len(names) + labels.n_items) + code)
+    size = np.bincount(row, minlength=len(first))
     width = 1 << (int(size.max(initial=1)) - 1).bit_length()
-    slots = np.zeros((len(members), width), dtype=np.int64)
-    for row, items in enumerate(members.values()):
-        slots[row, : len(items)] = np.array(items) + 1
-    names = tuple(
-        (name if len(groups) == 1 else f"{groups[group]}/{name}") + (" (item)" if alone else "")
-        for group, name, alone in members
-    )
-    group_idx = np.array([group for group, _, _ in members], dtype=np.int64)
-    return PromptSlots(names, slots, group_idx, size)
+    order = np.argsort(row, kind="stable")
+    slots = np.zeros((len(first), width), dtype=np.int64)
+    slots[row[order], np.arange(row.size) - np.repeat(np.cumsum(size) - size, size)] = order + 1
+    leader = slots[:, 0] - 1
+    group_idx = group[leader]
+    shown = np.where(alone[leader], labels.items[leader], own[leader])
+    titles = []
+    for name, at, single in zip(shown, group_idx, alone[leader], strict=True):
+        place = "" if len(groups) == 1 else f"{groups[at]}/"
+        titles.append(f"{place}{name}{' (item)' if single else ''}")
+    return PromptSlots(tuple(titles), slots, group_idx, size)

@@ -7,11 +7,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from hero_bayes.data.count_table import CountTable
+from hero_bayes.data.count_table import CountTable, no_counts
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of
 from hero_bayes.difficulty.shapes import Draw, Shape
 from hero_bayes.errors import Refusal
+from hero_bayes.inference.current import kept_draws
 
 __all__ = ["After", "after_draws", "groups_note"]
 
@@ -69,11 +70,11 @@ def after_draws(
     """P(correct) of every prompt, scores, log-likelihoods and predicted counts, draw by draw."""
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     n_cells, n_models = generations.k.size, generations.n_models
-    kept = evenly(shape, max(1, min(PROMPT_DRAWS, PROMPT_VALUES // n_cells)))
-    scored = evenly(shape, max(1, LOG_LIKELIHOOD_VALUES // generations.n_prompts))
-    predicted = evenly(shape, PREDICTED_DRAWS)
+    kept = kept_draws(*shape, max(1, min(PROMPT_DRAWS, PROMPT_VALUES // n_cells)))
+    scored = kept_draws(*shape, max(1, LOG_LIKELIHOOD_VALUES // generations.n_prompts))
+    predicted = kept_draws(*shape, PREDICTED_DRAWS)
     few = n_cells > MANY_CELLS
-    averaged = evenly(shape, MEAN_DRAWS) if few else np.arange(shape[1])
+    averaged = kept_draws(*shape, MEAN_DRAWS) if few else np.arange(shape[1])
     chances = np.empty((shape[0], kept.size, n_cells))
     log_likelihood = np.zeros((shape[0], scored.size, generations.n_prompts))
     replicas = np.empty((shape[0], predicted.size, n_cells), dtype=np.int64)
@@ -105,12 +106,6 @@ def after_draws(
     if few:
         groups["these_prompts"] = xr.Dataset({"mu_these_prompts": scores.pop("mu_these_prompts")})
     return After(scores, groups)
-
-
-def evenly(shape: tuple[int, int], most: int) -> NDArray[np.int64]:
-    """Evenly spaced draws of each chain, at most ``most`` over all chains."""
-    per_chain = min(shape[1], max(1, most // shape[0]))
-    return np.linspace(0, shape[1] - 1, per_chain).round().astype(np.int64)
 
 
 def position(kept: NDArray[np.int64], draw: int) -> int | None:
@@ -169,12 +164,6 @@ def resampled_scores(
             right = min(max(float(share.mean()), 0.0), 1.0) * groups
             scores[..., at] = rng.beta(right + 0.5, groups - right + 0.5, shape)
     return scores
-
-
-def no_counts(models: tuple[str, ...]) -> CountTable:
-    """A prompt of each model that nothing is known of."""
-    zero, none = np.zeros(len(models), dtype=np.int64), np.empty(0, dtype=np.int64)
-    return CountTable(models, np.arange(len(models)), zero, zero, np.ones(len(models)), none)
 
 
 def _scores(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.identifiers import some
 from hero_bayes.difficulty.prompt_means import check_prob, check_seed
+from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS
 from hero_bayes.errors import DataError, Refusal
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ __all__ = ["compare"]
 
 FloatArray = NDArray[np.float64]
 
-NEW_PROMPTS, THESE_PROMPTS = "new prompts", "these prompts"
 #: Differences of shares that differ by less are equal.
 EQUAL = 1e-12
 EQUAL_REASON = "the differences are all equal: the fitted scores, unpaired, stand in"

@@ -18,10 +18,8 @@ from hero_bayes.difficulty.prompt_means import as_generations, check_seed
 from hero_bayes.difficulty.score_moments import moments
 from hero_bayes.difficulty.shapes import shape_of
 from hero_bayes.inference.density import Density
-from hero_bayes.inference.fit import named_dataset
-from hero_bayes.inference.laplace import laplace
+from hero_bayes.inference.fit import dealt_draws
 from hero_bayes.inference.sampling import sample
-from hero_bayes.inference.unconstrained import unconstrained_point
 
 __all__ = ["fit"]
 
@@ -134,7 +132,8 @@ def fit(
         statistics: xr.Dataset | None = sampled["sample_stats"].to_dataset()
         attributes: dict[str, Any] = {}
     else:
-        posterior, attributes = _by_laplace(model, start, draws, chains, seeds[0])
+        rng = np.random.default_rng(seeds[0])
+        posterior, attributes = dealt_draws(model, Density(model), start, (chains, draws), rng)
         statistics = None
     after = after_draws(law, counts, generations, posterior, np.random.default_rng(seeds[1]))
     groups = {"posterior": posterior.assign(after.scores), **after.groups}
@@ -181,25 +180,3 @@ def starting_moments(generations: Generations) -> tuple[FloatArray, FloatArray]:
     mu = np.array([m.mu for m in found])
     icc = np.array([m.icc if np.isfinite(m.icc) else 0.5 for m in found])
     return np.clip(mu, *LIMITS), np.clip(icc, *LIMITS)
-
-
-def _by_laplace(
-    model: pm.Model,
-    start: Mapping[str, FloatArray],
-    draws: int,
-    chains: int,
-    seed: np.random.SeedSequence,
-) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Importance-corrected Gaussian draws, dealt out to chains."""
-    density, flat = Density(model), unconstrained_point(model, start)
-    found = laplace(density, flat, chains * draws, np.random.default_rng(seed))
-    stored = density.stored(found.flat)
-    values = {name: v.reshape(chains, draws, *v.shape[1:]) for name, v in stored.items()}
-    attributes = {
-        "pareto_k_hat": found.k_hat,
-        "importance_draws": found.effective_draws,
-        "importance_corrected": int(found.corrected),
-        "hessian_positive_definite": int(found.positive_definite),
-        "largest_gradient": found.largest_gradient,
-    }
-    return named_dataset(values, model), attributes

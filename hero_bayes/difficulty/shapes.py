@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,17 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.count_table import CountTable
 from hero_bayes.likelihoods import logit_normal
-from hero_bayes.likelihoods.prompt_counts import count_log_probability, rising_logs
+from hero_bayes.likelihoods.prompt_counts import (
+    beta_parameters,
+    count_log_probability,
+    rising_logs,
+)
 from hero_bayes.models.beta_difficulty import beta_difficulty
 from hero_bayes.models.logit_normal_difficulty import logit_normal_difficulty
 
 FloatArray = NDArray[np.float64]
 #: One draw of the model's variables.
 Draw = Mapping[str, FloatArray]
-
-#: icc stays this far from 0 and 1 where a Beta is drawn.
-EDGE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,19 @@ def _beta_chances(
     counts: CountTable, row: NDArray[np.int64], draw: Draw, rng: np.random.Generator
 ) -> FloatArray:
     """P(correct) given its count is Beta(mu f + c, (1 - mu) f + k - c)."""
-    mu = draw["mu"][counts.model_idx]
-    icc = np.clip(draw["icc"][counts.model_idx], EDGE, 1.0 - EDGE)
-    total = (1.0 - icc) / icc
-    tiny = np.finfo(float).tiny
-    success = np.maximum(mu * total, tiny) + counts.n_correct
-    failure = np.maximum((1.0 - mu) * total, tiny) + counts.k - counts.n_correct
+    a, b = beta_parameters(draw["mu"][counts.model_idx], draw["icc"][counts.model_idx])
+    success, failure = a + counts.n_correct, b + counts.k - counts.n_correct
     return np.asarray(rng.beta(success[row], failure[row]))
 
 
 def _logit_normal_start(mu: FloatArray, icc: FloatArray) -> dict[str, FloatArray]:
     return {"centre": np.log(mu) - np.log1p(-mu), "spread": 1.7 * np.sqrt(icc / (1.0 - icc))}
+
+
+@lru_cache(maxsize=4)
+def _node_likelihood(counts: CountTable) -> FloatArray:
+    """The likelihood at the nodes, which all draws of one table share."""
+    return logit_normal.node_likelihood(counts.n_correct, counts.k)
 
 
 def _node_weights(counts: CountTable, draw: Draw) -> FloatArray:
@@ -76,7 +80,7 @@ def _node_weights(counts: CountTable, draw: Draw) -> FloatArray:
 
 
 def _logit_normal_log_probability(counts: CountTable, draw: Draw) -> FloatArray:
-    likelihood = logit_normal.node_likelihood(counts.n_correct, counts.k)
+    likelihood = _node_likelihood(counts)
     chance = (likelihood * _node_weights(counts, draw)).sum(axis=1)
     return np.asarray(np.log(chance + logit_normal.TINY))
 
@@ -85,7 +89,7 @@ def _logit_normal_chances(
     counts: CountTable, row: NDArray[np.int64], draw: Draw, rng: np.random.Generator
 ) -> FloatArray:
     """P(correct) given its count, a node drawn from its posterior over the grid."""
-    likelihood = logit_normal.node_likelihood(counts.n_correct, counts.k)
+    likelihood = _node_likelihood(counts)
     reached = np.cumsum(likelihood * _node_weights(counts, draw), axis=1)
     reached /= reached[:, -1:]
     uniform, node = rng.random(row.size), np.empty(row.size, dtype=np.int64)

@@ -1,7 +1,7 @@
 """The DataTree that a fit returns, with its provenance."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -52,23 +52,28 @@ class Provenance:
 
 def posterior_dataset(result: Draws, current: Labels) -> xr.Dataset:
     """Learned draws with the current round's prevalence and item rate in place."""
-    dims = ("chain", "draw", "group")
     names = {"prevalence", *result.now.parameters}
     learned = result.learned.drop_vars(names, errors="ignore")
     learned = learned.drop_vars([d for d in ("group",) if d in learned.coords])
-    first = xr.Dataset(
-        {"prevalence": (dims, result.now.prevalence), "item_rate": (dims, result.now.item_rate)},
+    return rate_dataset(result.now, current).merge(learned, combine_attrs="drop")
+
+
+def rate_dataset(now: CurrentRound, current: Labels) -> xr.Dataset:
+    """Prevalence, item rate and further parameters of the current groups."""
+    dims = ("chain", "draw", "group")
+    rates = xr.Dataset(
+        {"prevalence": (dims, now.prevalence), "item_rate": (dims, now.item_rate)},
         coords={
-            "chain": np.arange(result.now.prevalence.shape[0]),
-            "draw": np.arange(result.now.prevalence.shape[1]),
+            "chain": np.arange(now.prevalence.shape[0]),
+            "draw": np.arange(now.prevalence.shape[1]),
             "group": current.groups("current"),
         },
     )
-    for name, value in result.now.parameters.items():
-        first[name] = (dims, value)
-    first["prevalence"].attrs["description"] = "rate among new items from the same source"
-    first["item_rate"].attrs["description"] = "share of positives among the items at hand"
-    return first.merge(learned, combine_attrs="drop")
+    for name, value in now.parameters.items():
+        rates[name] = (dims, value)
+    rates["prevalence"].attrs["description"] = "rate among new items from the same source"
+    rates["item_rate"].attrs["description"] = "share of positives among the items at hand"
+    return rates
 
 
 def group_dataset(history: Labels, current: Labels) -> xr.Dataset:
@@ -154,12 +159,21 @@ def assemble(
         "posterior": provenance.posterior,
         "random_seed": provenance.random_seed,
         "priors": json.dumps(dict(provenance.priors), default=str),
+        **table_attributes(history, current, labelers, n_labels),
+        **library,
+    }
+    return tree
+
+
+def table_attributes(
+    history: Labels, current: Labels, labelers_left_out: Sequence[str], labels_left_out: int
+) -> dict[str, Any]:
+    """What a fit records of the tables it was made from."""
+    return {
         "history_fingerprint": history.fingerprint,
         "current_fingerprint": current.fingerprint,
         "n_history_items": history.n_items,
         "n_current_items": current.n_items,
-        "labels_left_out": n_labels,
-        "labelers_left_out": json.dumps(labelers),
-        **library,
+        "labels_left_out": labels_left_out,
+        "labelers_left_out": json.dumps(list(labelers_left_out)),
     }
-    return tree

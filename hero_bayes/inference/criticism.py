@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from pymc.model.transform.conditioning import remove_value_transforms
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.prompts import prompt_slots
+from hero_bayes.inference.current import kept_draws
 from hero_bayes.inference.graph import batched, evidence_function
-from hero_bayes.inference.label_chances import positive_chances
+from hero_bayes.inference.label_chances import label_data, positive_chances
 from hero_bayes.inference.outcome import outcome_of
 from hero_bayes.inference.program import Program
+from hero_bayes.inference.truth_chances import truth_chances
 
 FloatArray = NDArray[np.float64]
 
@@ -126,17 +127,16 @@ def predicted_labels(
     if not needed <= set(draws.data_vars) or PREDICTED_DRAWS * n_verdicts > PREDICTED_LIMIT:
         return None
     n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
-    per_chain = min(n_draws, max(1, PREDICTED_DRAWS // n_chains))
-    kept = np.linspace(0, n_draws - 1, per_chain).round().astype(np.int64)
+    kept = kept_draws(n_chains, n_draws, PREDICTED_DRAWS)
     thin = draws.isel(draw=kept)
     values = {str(name): thin[name].to_numpy() for name in thin.data_vars}
     evidence = evidence_function(learning)
-    known = {v.name: v.get_value() for v in learning.data_vars if v.name == "labeler_family"}
-    label = np.empty((n_chains, per_chain, n_verdicts), dtype=np.int8)
+    known = label_data(learning)
+    label = np.empty((n_chains, kept.size, n_verdicts), dtype=np.int8)
     for chain in range(n_chains):
         stacked = {name: value[chain] for name, value in values.items()}
         stacked |= evidence(stacked)
-        for draw in range(per_chain):
+        for draw in range(kept.size):
             now_values = known | {name: value[draw] for name, value in stacked.items()}
             replicas = [replicate(labels, role, now_values, rng) for labels, role in rounds]
             label[chain, draw] = np.concatenate(replicas)
@@ -147,34 +147,11 @@ def replicate(
     labels: Labels, role: str, draw: Mapping[str, FloatArray], rng: np.random.Generator
 ) -> NDArray[np.int8]:
     """New labels of one round at one draw of the parameters."""
-    prefix = "history_" if role == "history" else ""
     rates = "current_" if role == "current" and "current_sensitivity" in draw else ""
-    if f"{prefix}icc" in draw:
-        chance = prompt_chances(labels, role, draw, rng)
-    elif f"{prefix}intercept" in draw:
-        logit = draw[f"{prefix}intercept"][labels.group_idx] + draw[f"{prefix}covariate_log_odds"]
-        chance = 1.0 / (1.0 + np.exp(-logit))
-    else:
-        chance = draw[f"{prefix}prevalence"][labels.group_idx]
+    chance = truth_chances(labels, role, draw, rng)
     truth = np.where(labels.has_gold, labels.gold, rng.random(labels.n_items) < chance)
     positive = positive_chances(labels, labels.labeler_idx, truth, draw, rates, rng)
     return (rng.random(labels.n_labels) < positive).astype(np.int8)
-
-
-def prompt_chances(
-    labels: Labels, role: str, draw: Mapping[str, FloatArray], rng: np.random.Generator
-) -> FloatArray:
-    """P(truth 1) of every item: that of its prompt, drawn anew from its group's law."""
-    prefix = "history_" if role == "history" else ""
-    table = prompt_slots(labels, role)
-    mean = draw[f"{prefix}prevalence"][table.group_idx]
-    icc = np.clip(draw[f"{prefix}icc"][table.group_idx], 1e-12, 1.0 - 1e-12)
-    total = (1.0 - icc) / icc
-    edge = np.finfo(float).tiny
-    q = rng.beta(np.maximum(mean * total, edge), np.maximum((1.0 - mean) * total, edge))
-    chance = np.zeros(labels.n_items + 1)
-    chance[table.slots] = q[:, None]
-    return chance[1:]
 
 
 def sums_between(values: NDArray[np.int8], ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -38,9 +38,9 @@ class CurrentRound:
     kept: NDArray[np.integer]
 
 
-def kept_draws(n_chains: int, n_draws: int) -> NDArray[np.integer]:
-    """Evenly spaced draws of each chain, at most EVIDENCE_DRAWS over all chains."""
-    per_chain = min(n_draws, max(1, EVIDENCE_DRAWS // n_chains))
+def kept_draws(n_chains: int, n_draws: int, most: int = EVIDENCE_DRAWS) -> NDArray[np.int64]:
+    """Evenly spaced draws of each chain, at most ``most`` over all chains, but one of each."""
+    per_chain = min(n_draws, max(1, most // n_chains))
     return np.linspace(0, n_draws - 1, per_chain).round().astype(np.int64)
 
 

@@ -15,8 +15,13 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.averaging import PRIOR_INDEPENDENT, AveragedDraws, average
 from hero_bayes.estimators.score_method import score_remarks, slope_table
 from hero_bayes.estimators.tilt import TiltDraws, tilt
-from hero_bayes.inference.assembly import group_dataset
-from hero_bayes.inference.current import kept_draws
+from hero_bayes.inference.assembly import (
+    evidence_dataset,
+    group_dataset,
+    rate_dataset,
+    table_attributes,
+)
+from hero_bayes.inference.current import CurrentRound, kept_draws
 from hero_bayes.inference.outcome import log_odds
 
 __all__ = ["EXACT_MODELS", "exact_fit"]
@@ -77,12 +82,7 @@ def exact_fit(
         "posterior": "cut",
         "random_seed": random_seed,
         "priors": json.dumps(dict(priors)),
-        "history_fingerprint": history.fingerprint,
-        "current_fingerprint": current.fingerprint,
-        "n_history_items": history.n_items,
-        "n_current_items": current.n_items,
-        "labels_left_out": panel.labels_left_out,
-        "labelers_left_out": json.dumps(list(panel.labelers_left_out)),
+        **table_attributes(history, current, panel.labelers_left_out, panel.labels_left_out),
         "importance_draws": float(found.tilt.effective_size[found.tilt.weight > 0].min()),
         "negative_slope": float(found.tilt.weight @ found.tilt.negative_slope * found.used.mean()),
         "chosen": found.sentence,
@@ -137,31 +137,16 @@ def _groups(
     found: Exact, history: Labels, current: Labels, shape: tuple[int, int]
 ) -> dict[str, xr.Dataset]:
     """Posterior, evidence, calibration and the names of the groups."""
-    groups, dims = current.groups("current"), ("chain", "draw", "group")
-    names = np.array(groups, dtype=object)
-    coords = {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
-    rates = {"prevalence": found.prevalence, "item_rate": found.item_rate}
-    posterior = xr.Dataset(
-        {name: (dims, value.reshape(*shape, -1)) for name, value in rates.items()},
-        coords={**coords, "group": groups},
-    )
-    posterior["prevalence"].attrs["description"] = "rate among new items from the same source"
-    posterior["item_rate"].attrs["description"] = "share of positives among the items at hand"
     kept = kept_draws(*shape)
     rows = np.arange(shape[0] * shape[1]).reshape(shape)[:, kept]
     odds = np.vectorize(log_odds)(found.prevalence[rows])
-    evidence = xr.Dataset(
-        {
-            "log_likelihood_ratio": (("chain", "draw", "item"), found.log_ratio[rows]),
-            "prior_log_odds": (("chain", "draw", "item"), odds[..., current.group_idx]),
-            "gold": ("item", current.gold),
-        },
-        coords={
-            "chain": coords["chain"],
-            "draw": kept,
-            "item": [str(name) for name in current.items],
-            "item_group": ("item", names[current.group_idx].astype(str)),
-        },
+    now = CurrentRound(
+        prevalence=found.prevalence.reshape(*shape, -1),
+        item_rate=found.item_rate.reshape(*shape, -1),
+        parameters={},
+        log_ratio=found.log_ratio[rows],
+        prior_log_odds=odds[..., current.group_idx],
+        kept=kept,
     )
     table = slope_table(found.tilt).drop(index="pooled").reindex(list(found.tilt.scores.names))
     calibration = xr.Dataset(
@@ -178,8 +163,8 @@ def _groups(
         attrs={"missing": "the slope of a score without draws (weight near 0) is not reported"},
     )
     return {
-        "posterior": posterior,
-        "evidence": evidence,
+        "posterior": rate_dataset(now, current),
+        "evidence": evidence_dataset(now, current),
         "calibration": calibration,
         "constant_data": group_dataset(history, current),
     }

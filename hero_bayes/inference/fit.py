@@ -14,6 +14,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
 from hero_bayes.inference.current import CurrentRound, at_mode, current_round
+from hero_bayes.inference.density import Density
 from hero_bayes.inference.exact import EXACT_MODELS, exact_fit
 from hero_bayes.inference.graph import deterministic_function, first, one, stored_variables
 from hero_bayes.inference.laplace import laplace
@@ -297,21 +298,30 @@ def _by_laplace(
     settings: Settings,
 ) -> tuple[xr.Dataset, xr.Dataset | None, dict[str, Any]]:
     """Importance-corrected Gaussian draws, dealt out to chains."""
-    density = program.density
-    flat = unconstrained_point(program.learning, start)
-    approximation = laplace(density, flat, settings.chains * settings.draws, rng)
-    stored = density.stored(approximation.flat)
     shape = (settings.chains, settings.draws)
+    draws, attributes = dealt_draws(program.learning, program.density, start, shape, rng)
+    return draws, None, {"inference_library": "scipy", **attributes}
+
+
+def dealt_draws(
+    model: pm.Model,
+    density: Density,
+    start: Mapping[str, FloatArray],
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+) -> tuple[xr.Dataset, dict[str, Any]]:
+    """Laplace's draws dealt out to (chains, draws), and what the gate reads of them."""
+    found = laplace(density, unconstrained_point(model, start), shape[0] * shape[1], rng)
+    stored = density.stored(found.flat)
     values = {name: value.reshape(*shape, *value.shape[1:]) for name, value in stored.items()}
     attributes = {
-        "inference_library": "scipy",
-        "pareto_k_hat": approximation.k_hat,
-        "importance_draws": approximation.effective_draws,
-        "importance_corrected": int(approximation.corrected),
-        "hessian_positive_definite": int(approximation.positive_definite),
-        "largest_gradient": approximation.largest_gradient,
+        "pareto_k_hat": found.k_hat,
+        "importance_draws": found.effective_draws,
+        "importance_corrected": int(found.corrected),
+        "hessian_positive_definite": int(found.positive_definite),
+        "largest_gradient": found.largest_gradient,
     }
-    return named_dataset(values, program.learning), None, attributes
+    return named_dataset(values, model), attributes
 
 
 def named_dataset(values: Mapping[str, FloatArray], model: pm.Model) -> xr.Dataset:

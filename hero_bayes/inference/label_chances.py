@@ -3,16 +3,22 @@
 from collections.abc import Mapping
 
 import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
 
-__all__ = ["LABEL_PARTS", "positive_chances"]
+__all__ = ["LABEL_PARTS", "label_data", "positive_chances"]
 
 FloatArray = NDArray[np.float64]
 #: What the labeler layer ``correlated`` says of labels, beside the rates.
 LABEL_PARTS = ("label_logit", "loading", "family_loading")
+
+
+def label_data(model: pm.Model) -> dict[str, NDArray[np.int64]]:
+    """Data of the model that :func:`positive_chances` reads beside the draws."""
+    return {v.name: v.get_value() for v in model.data_vars if v.name == "labeler_family"}
 
 
 def positive_chances(

@@ -17,6 +17,17 @@ TINY = 1e-300
 IMPOSSIBLE = -1e30
 
 
+def beta_parameters(mean: Any, icc: Any) -> tuple[Any, Any]:
+    """The two parameters of a Beta with this mean and icc, kept where it can be drawn from.
+
+    For numpy arrays.
+    """
+    bounded = np.clip(icc, EDGE, 1.0 - EDGE)
+    total = (1.0 - bounded) / bounded
+    tiny = np.finfo(float).tiny
+    return np.maximum(mean * total, tiny), np.maximum((1.0 - mean) * total, tiny)
+
+
 def rising_logs(mean: Any, icc: Any, k_max: int, xp: Any) -> tuple[Any, Any, Any]:
     """Logs of the rising products that make up a beta-binomial probability.
 
