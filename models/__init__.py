@@ -43,8 +43,10 @@ from hero_bayes.models.hero_regression import hero_regression
 from hero_bayes.models.pooled import pooled
 from hero_bayes.models.pooled_drift import pooled_drift
 from hero_bayes.models.prompt_labels import prompt_labels
+from hero_bayes.models.score import score
 
-#: Complete models by the name that ``hb.fit(model=...)`` takes.
+#: Complete models by the name that ``hb.fit(model=...)`` takes. ``score`` is not among them, since
+#: it takes scores that were computed beforehand; ``hb.fit(model="score")`` computes them.
 MODELS: dict[str, Callable[..., Any]] = {
     "hero": hero,
     "pooled": pooled,
@@ -62,4 +64,5 @@ __all__ = [
     "pooled",
     "pooled_drift",
     "prompt_labels",
+    "score",
 ]

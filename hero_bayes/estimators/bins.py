@@ -1,0 +1,208 @@
+"""The score cut into bins: P(y = 1 | bin) from gold, bin by bin, in place of a line."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit, softmax
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.errors import Refusal
+from hero_bayes.estimators.bin_posterior import (
+    BinPosterior,
+    bin_posterior,
+    chance_of_falling,
+    fitted_line,
+)
+from hero_bayes.estimators.item_scores import ItemScores, item_scores
+from hero_bayes.estimators.score_calibration import check_gold
+from hero_bayes.estimators.tilt import EVIDENCE_POWER, TiltDraws
+from hero_bayes.estimators.tilt_parts import current_draws, dealt
+
+__all__ = ["BinDraws", "bin_draws", "bin_tilt", "only"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinDraws(TiltDraws):
+    """Draws under scores cut into bins.
+
+    ``slope`` is that of the least-squares line through the bins' log odds, for comparison with a
+    calibration line; ``negative_slope`` is P(rates fall as the score rises).
+
+    Attributes
+    ----------
+    item_log_ratio : float array (draw, current item)
+        Log-likelihood ratio of each item's bin.
+    n_bins : int array (score,)
+        Bins of each score.
+    """
+
+    item_log_ratio: FloatArray
+    n_bins: IntArray
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); gold is not looked at.
+
+        0 for an item without a label of a known labeler.
+        """
+        return self.item_log_ratio
+
+
+def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Generator) -> BinDraws:
+    """Draws of the rates of all current groups, binned scores mixed by their evidence.
+
+    Parameters
+    ----------
+    scores : ItemScores
+        From `hero_bayes.estimators.item_scores.item_scores`.
+    n_draws : int
+        Draws over all scores together.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    BinDraws
+
+    Raises
+    ------
+    Refusal
+        If a class has fewer than two labeled history items with gold, or no current item has a
+        label of a known labeler.
+
+    Notes
+    -----
+    A bin assumes nothing of how P(y=1) rises with the score, and pays for it: with few gold items
+    in a bin its rate is hardly known. The line is the better choice unless gold shows a bend.
+    """
+    now = scores.panel.current
+    found, gold_groups = _posteriors(scores)
+    log_evidence = np.array([one.log_evidence for one in found])
+    weight = softmax(EVIDENCE_POWER * log_evidence)
+    component = rng.permutation(np.repeat(np.arange(len(found)), dealt(weight, n_draws)))
+    intercept, slope = np.empty((2, n_draws))
+    alpha, history_prevalence = np.empty((2, n_draws, len(gold_groups)))
+    item_log_ratio = np.zeros((n_draws, now.n_items))
+    negative = np.empty(len(found))
+    for c, one in enumerate(found):
+        rows = np.flatnonzero(component == c)
+        # As many draws as all scores together, so that a score of little weight is judged too.
+        rate, q, ratio = one.draw(n_draws, rng)
+        negative[c] = chance_of_falling(rate, one)
+        head = slice(0, rows.size)
+        slope[rows], intercept[rows] = fitted_line(ratio[head], one)
+        alpha[rows] = intercept[rows][:, None] + logit(q[head])
+        history_prevalence[rows] = q[head]
+        by_item = ratio[head][:, one.bins.of(scores.current[c])]
+        item_log_ratio[rows] = np.where(scores.current_used, by_item, 0.0)
+    prevalence, item_rate = _current(item_log_ratio, scores.current_used, now, rng)
+    return BinDraws(
+        scores=scores,
+        groups=tuple(now.groups("current")),
+        gold_groups=gold_groups,
+        prevalence=prevalence,
+        item_rate=item_rate,
+        component=component,
+        intercept=intercept,
+        slope=slope,
+        alpha=alpha,
+        history_prevalence=history_prevalence,
+        weight=weight,
+        log_evidence=log_evidence,
+        negative_slope=negative,
+        effective_size=np.full(len(found), float(n_draws)),
+        item_log_ratio=item_log_ratio,
+        n_bins=np.array([one.bins.n_bins for one in found]),
+    )
+
+
+def _posteriors(scores: ItemScores) -> tuple[list[BinPosterior], tuple[str, ...]]:
+    """What gold says of the bins of each score; the history groups with gold."""
+    past = scores.panel.history
+    known = past.has_gold & scores.history_used
+    check_gold(past.gold[known])
+    if not scores.current_used.any():
+        raise Refusal(
+            "no labeler of the current round is known from history; history says nothing about "
+            "them. Let some known labelers label the current round, or add gold to it"
+        )
+    present = np.unique(past.group_idx[known])
+    place = np.full(past.n_groups, -1)
+    place[present] = np.arange(present.size)
+    law = np.flatnonzero(scores.history_used & (place[past.group_idx] >= 0))
+    group_idx, prevalence = place[past.group_idx[law]], scores.fit.prevalence[present]
+    gold, names = past.gold[law], past.groups("history")
+    found = [bin_posterior(row[law], gold, group_idx, prevalence) for row in scores.history]
+    return found, tuple(names[g] for g in present)
+
+
+def _current(
+    item_log_ratio: FloatArray, used: BoolArray, current: Labels, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Prevalence and item rate (draw, group): each draw's log ratios as scores of slope 1."""
+    prevalence, item_rate = np.empty((2, len(item_log_ratio), current.n_groups))
+    at, one = np.zeros(1), np.ones(1)
+    for d, row in enumerate(item_log_ratio):
+        drawn = current_draws(at, one, row, used, current, rng)
+        prevalence[d], item_rate[d] = drawn[0][0], drawn[1][0]
+    return prevalence, item_rate
+
+
+def only(scores: ItemScores, name: str) -> ItemScores:
+    """One of the scores alone.
+
+    Raises
+    ------
+    ValueError
+        If there is no score of that name.
+    """
+    if name not in scores.names:
+        raise ValueError(
+            f"there is no score {name!r} in these tables; one of {', '.join(scores.names)}"
+        )
+    row = scores.names.index(name)
+    part = slice(row, row + 1)
+    return replace(
+        scores, names=(name,), history=scores.history[part], current=scores.current[part]
+    )
+
+
+def bin_tilt(
+    history: Labels, current: Labels, *, n_draws: int = 1_000, random_seed: int = 0
+) -> BinDraws:
+    """Scores, bins and draws in one call; the scores are those of the tilt.
+
+    Parameters
+    ----------
+    history, current : Labels
+        The two rounds.
+    n_draws : int
+        Posterior draws.
+    random_seed : int
+        Seeds folds and draws.
+
+    Returns
+    -------
+    BinDraws
+
+    Raises
+    ------
+    Refusal
+        If the data cannot answer.
+
+    Examples
+    --------
+    >>> import hero_bayes as hb
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> draws = bin_tilt(rounds.history, rounds.current, n_draws=200)
+    >>> draws.item_rate.shape
+    (200, 1)
+    """
+    fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
+    scores = item_scores(history, current, random_seed=int(fold_seed))
+    return bin_draws(scores, n_draws=n_draws, rng=np.random.default_rng(int(draw_seed)))
