@@ -14,12 +14,25 @@ from hero_bayes.errors import DataError
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 SCRIPT = SCRIPTS / "build_dices350.py"
+#: Items of each subset, as published, and how many of them have gold 1.
+LLMBAR = {
+    "Natural": (100, 42),
+    "Neighbor": (134, 75),
+    "GPTInst": (92, 45),
+    "GPTOut": (47, 22),
+    "Manual": (46, 22),
+}
 GENERATIONS = ("game24_gpt4", "cruxeval")
 
 
 @pytest.fixture(scope="module")
 def dices():
     return datasets.load("dices350")
+
+
+@pytest.fixture(scope="module")
+def llmbar():
+    return datasets.load("llmbar")
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +68,62 @@ def test_attribution():
 def test_files_are_small_and_carry_the_licence():
     folder = resources.files("hero_bayes.data.datasets")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".parquet")]
-    assert len(files) == 4
+    assert len(files) == 7
     assert sum(len(entry.read_bytes()) for entry in files) < 300_000
     readme = (folder / "README.md").read_text()
     assert "Attribution 4.0" in readme
     notice = (SCRIPTS.parent / "NOTICE").read_text()
     assert notice.count("Permission is hereby granted, free of charge") == 1
-    for holder in ("Copyright (c) 2023 Shunyu Yao", "Copyright (c) Meta Platforms, Inc."):
+    for holder in (
+        "Copyright (c) 2023 Shunyu Yao",
+        "Copyright (c) Meta Platforms, Inc.",
+        "Copyright (c) 2023 Princeton Natural Language Processing",
+    ):
         assert holder in readme
         assert holder in notice
+
+
+def test_llmbar_has_the_published_counts(llmbar):
+    entry = datasets.available().set_index("name").loc["llmbar"]
+    assert (llmbar.n_items, llmbar.n_labelers, llmbar.n_labels) == (419, 36, 15_032)
+    assert (entry["items"], entry["labelers"], entry["labels"]) == (419, 36, 15_032)
+    assert llmbar.n_gold == entry["gold"] == 419
+    assert llmbar.n_groups == 1
+    for subset, (items, ones) in LLMBAR.items():
+        here = llmbar.prompt_group == subset
+        assert (here.sum(), llmbar.gold[here].sum()) == (items, ones)
+    assert set(llmbar.prompt_group) == set(LLMBAR)
+    assert llmbar.label.mean() == pytest.approx(0.4855, abs=5e-5)
+    said = datasets.describe("llmbar")
+    for words in ("MIT (Copyright (c) 2023 Princeton", "Zeng et al. (2023)", "Changes made"):
+        assert words in said
+
+
+def test_llmbar_families_are_the_base_models(llmbar):
+    models, sizes = np.unique(llmbar.family, return_counts=True)
+    assert models.tolist() == ["ChatGPT", "ChatGPT-0301", "Falcon", "GPT-4", "LLaMA2", "PaLM2"]
+    assert sizes.tolist() == [6] * 6
+    for labeler, family in zip(llmbar.labelers, llmbar.family, strict=True):
+        assert labeler.split("|")[0] == family
+    # Judges of one model agree with each other more than with the others, given the truth.
+    vote = np.full((llmbar.n_items, 36), np.nan)
+    item_idx = np.repeat(np.arange(llmbar.n_items), llmbar.labels_per_item)
+    vote[item_idx, llmbar.labeler_idx] = llmbar.label
+    residual = pd.DataFrame(vote).sub(pd.DataFrame(vote).groupby(llmbar.gold).transform("mean"))
+    between = residual.corr().to_numpy()
+    same = np.equal.outer(np.array(llmbar.family), np.array(llmbar.family))
+    assert between[~same].mean() < between[same & ~np.eye(36, dtype=bool)].mean()
+
+
+def test_llmbar_facts_of_the_readme(llmbar):
+    item_idx = np.repeat(np.arange(llmbar.n_items), llmbar.labels_per_item)
+    right = pd.Series(llmbar.label == llmbar.gold[item_idx])
+    natural = llmbar.prompt_group[item_idx] == "Natural"
+    adversarial = right[~natural].groupby(llmbar.labeler_idx[~natural]).mean()
+    assert right[natural].groupby(llmbar.labeler_idx[natural]).mean().median() == 0.785
+    assert adversarial.median() == pytest.approx(0.429, abs=5e-4)
+    assert (adversarial < 0.5).sum() == 22
+    assert sorted(llmbar.covariates) == ["output_1_chars", "output_2_chars"]
 
 
 @pytest.mark.parametrize("name", GENERATIONS)
@@ -170,6 +230,25 @@ def test_script_rebuilds_the_bundled_tables(source, tmp_path, monkeypatch):
         with (folder / file).open("rb") as bundled:
             expected = pd.read_parquet(bundled)
         pd.testing.assert_frame_equal(pd.read_parquet(output / file), expected)
+
+
+def test_llmbar_script_rebuilds_the_bundled_tables(llmbar, tmp_path, monkeypatch):
+    labels, items, _ = llmbar.to_frames()
+    names = {"prompt_group": "subset", "output_1_chars": "len_1", "output_2_chars": "len_2"}
+    labels.sample(frac=1, random_state=1).to_csv(tmp_path / "labels.csv", index=False)
+    items.astype({"gold": int})[["item", "gold"]].to_csv(tmp_path / "gold.csv", index=False)
+    items.rename(columns=names).drop(columns="gold").to_csv(tmp_path / "items.csv", index=False)
+    script = SCRIPTS / "build_llmbar.py"
+    run_script(monkeypatch, tmp_path, "--output", tmp_path / "built", script=script)
+    folder = resources.files("hero_bayes.data.datasets")
+    for name in ("labels", "items", "labelers"):
+        file = f"llmbar_{name}.parquet"
+        with (folder / file).open("rb") as bundled:
+            expected = pd.read_parquet(bundled)
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "built" / file), expected)
+    items.iloc[1:].to_csv(tmp_path / "gold.csv", index=False)
+    with pytest.raises(SystemExit, match="not the LLMBar tables"):
+        run_script(monkeypatch, tmp_path, script=script)
 
 
 def test_script_refuses_other_tables(source, monkeypatch):

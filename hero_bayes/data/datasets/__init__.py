@@ -78,7 +78,7 @@ def describe(name: str) -> str:
 
 
 @overload
-def load(name: Literal["dices350"]) -> Labels: ...
+def load(name: Literal["dices350", "llmbar"]) -> Labels: ...
 @overload
 def load(name: Literal["game24_gpt4", "cruxeval"]) -> Generations: ...
 @overload
@@ -94,8 +94,8 @@ def load(name: str) -> Labels | Generations:
     Returns
     -------
     Labels or Generations
-        By the ``kind`` of the set; with all its labels, gold and covariates, or all its scored
-        generations and their answers.
+        By the ``kind`` of the set; with all its labels, gold, covariates and labeler families, or
+        all its scored generations and their answers.
 
     Raises
     ------
@@ -106,13 +106,16 @@ def load(name: str) -> Labels | Generations:
     --------
     >>> load("dices350").n_items
     350
+    >>> sorted(set(load("llmbar").family))
+    ['ChatGPT', 'ChatGPT-0301', 'Falcon', 'GPT-4', 'LLaMA2', 'PaLM2']
     >>> load("game24_gpt4")
     Generations(100 prompts, 2 models, k = 100)
     """
     entry = _entry(name)
     if isinstance(entry, GenerationSet):
         return Generations.from_frame(_table(name))
-    frames = (_table(f"{name}_{table}") for table in ("labels", "items"))
+    tables = ("labels", "items", "labelers") if entry.families else ("labels", "items")
+    frames = (_table(f"{name}_{table}") for table in tables)
     return Labels.from_frames(*frames, covariates=entry.covariates, abstain=entry.abstain)
 
 

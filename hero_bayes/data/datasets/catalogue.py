@@ -21,6 +21,7 @@ class LabelSet:
     abstain: tuple[int, ...]
     about: str
     changes: str
+    families: bool = False
     kind: str = "labels"
 
 
@@ -65,7 +66,33 @@ LABEL_SETS = {
             "lengths of the texts added; raters numbered by the position of their rating; all "
             "raters kept"
         ),
-    )
+    ),
+    "llmbar": LabelSet(
+        name="llmbar",
+        items=419,
+        labelers=36,
+        labels=15_032,
+        gold=419,
+        licence="MIT (Copyright (c) 2023 Princeton Natural Language Processing)",
+        source="https://github.com/princeton-nlp/LLMBar",
+        citation=(
+            "Zeng et al. (2023). Evaluating Large Language Models at Evaluating Instruction "
+            "Following. arXiv:2310.07641"
+        ),
+        covariates=("output_1_chars", "output_2_chars"),
+        abstain=(),
+        about=(
+            "Which of two outputs follows the instruction (1: the first, 0: the second), for 419 "
+            "pairs by 36 judges: six language models, three prompts, both orders of the outputs. "
+            "Judges of one model form a family. Gold is the authors' verdict. On the 319 "
+            "adversarial pairs 22 of the judges are right less than half of the time."
+        ),
+        changes=(
+            "3 of the 11 prompting methods kept; instructions, outputs and the judges' answers left "
+            "out, but for the verdicts and the lengths of the outputs"
+        ),
+        families=True,
+    ),
 }
 GENERATION_SETS = {
     "game24_gpt4": GenerationSet(
