@@ -1,5 +1,7 @@
 """Dependence of labelers: how far they err on the same items, given the truth."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -12,19 +14,21 @@ from hero_bayes.agreement.residuals import (
     mean_correlations,
     pair_sums,
 )
-from hero_bayes.agreement.result import Dependence, Ranged
+from hero_bayes.agreement.result import Dependence, Ranged, worth_sentence
 from hero_bayes.agreement.votes import vote_checks
 from hero_bayes.data.identifiers import number_of
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 
-__all__ = ["dependence"]
+__all__ = ["dependence", "worth_of_labels"]
 
 FloatArray = NDArray[np.float64]
 #: Gold items of each class that are needed, and gold items that a pair must share.
 FEWEST_ITEMS = 5
 #: Re-weightings of the items for the mean correlation, and for those of pairs.
-RESAMPLES, PAIR_RESAMPLES = 1000, 400
+RESAMPLES, PAIR_RESAMPLES, FEWEST_RESAMPLES = 1000, 400, 100
+#: Numbers that all re-weightings of the mean may touch; they are fewer where tables are large.
+LARGEST_WORK = 500_000_000
 #: Labelers whose pairs are listed: those with most labels on gold.
 LISTED = 150
 #: Centred squares below this are none at all.
@@ -77,6 +81,51 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
     """
     if not 0.0 < prob < 1.0:
         raise ValueError(f"prob must lie between 0 and 1, got {prob}")
+    rng = np.random.default_rng(random_seed)
+    mean = _mean(history, prob, rng)
+    used = gold_labels(mean.tables)
+    return Dependence(
+        table=pair_table(history, mean.tables, prob, rng),
+        overall=mean.overall,
+        effective_judges=mean.effective_judges,
+        votes=vote_checks(mean.tables, prob, rng),
+        families=mean.families,
+        labels_per_item=mean.labels_per_item,
+        n_items=mean.n_items,
+        n_judges=int((used > 0).sum()),
+        left_out=_left_out(history, used),
+        prob=prob,
+    )
+
+
+def worth_of_labels(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> str:
+    """In one sentence, what the labels of an item are worth, or why that cannot be said.
+
+    The mean of `dependence` without its pairs, for the record of a fit.
+    """
+    try:
+        mean = _mean(history, prob, np.random.default_rng(random_seed))
+    except Refusal as refusal:
+        return f"whether labelers err together was not measured: {refusal}"
+    judges = int((gold_labels(mean.tables) > 0).sum())
+    sentence = worth_sentence(mean.labels_per_item, judges, mean.effective_judges)
+    return f"{sentence}, given the truth ({mean.n_items} gold items)"
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """Mean correlation of errors, and what it rests on."""
+
+    tables: list[ClassTable]
+    overall: Ranged
+    effective_judges: Ranged
+    families: pd.DataFrame | None
+    labels_per_item: float
+    n_items: int
+
+
+def _mean(history: Labels, prob: float, rng: np.random.Generator) -> _Mean:
+    """The mean correlation with its interval; refuses where gold does not tell."""
     counts = [int((history.gold == truth).sum()) for truth in (0, 1)]
     if min(counts) < FEWEST_ITEMS:
         raise Refusal(
@@ -90,7 +139,6 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
             f"no gold item has labels of two labelers with at least {FEWEST_LABELS} labels on gold "
             "of its class: let several labelers judge the same gold items"
         )
-    rng = np.random.default_rng(random_seed)
     member = family_members(history)
     point = mean_correlations(tables, _equal(tables), member)
     if np.isnan(point.overall):
@@ -98,25 +146,22 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
             "no labeler's labels differ within a class of gold, so that there are no errors to "
             "compare: give more gold"
         )
-    drawn = [mean_correlations(tables, _weights(tables, rng), member) for _ in range(RESAMPLES)]
+    work = sum(table.seen.size for table in tables)
+    resamples = int(np.clip(LARGEST_WORK // work, FEWEST_RESAMPLES, RESAMPLES))
+    drawn = [mean_correlations(tables, _weights(tables, rng), member) for _ in range(resamples)]
     overall = _ranged(point.overall, np.array([d.overall for d in drawn]), prob)
     n_labels = float(sizes[sizes > 0].mean())
-    used = gold_labels(tables)
-    return Dependence(
-        table=pair_table(history, tables, prob, rng),
+    return _Mean(
+        tables=tables,
         overall=overall,
         effective_judges=Ranged(
             _worth(n_labels, overall.value),
             _worth(n_labels, overall.high),
             _worth(n_labels, overall.low),
         ),
-        votes=vote_checks(tables, prob, rng),
         families=_families(point, drawn, prob) if member.shape[1] else None,
         labels_per_item=n_labels,
         n_items=int((sizes > 0).sum()),
-        n_judges=int((used > 0).sum()),
-        left_out=_left_out(history, used),
-        prob=prob,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Dependence", "Ranged"]
+__all__ = ["Dependence", "Ranged", "worth_sentence"]
 
 #: Pairs shown in print.
 SHOWN = 5
@@ -70,11 +70,12 @@ class Dependence:
     @property
     def sentence(self) -> str:
         """What the labels are worth, in one sentence."""
-        if np.isclose(self.labels_per_item, self.n_judges):
-            who = f"{self.n_judges} judges carry"
-        else:
-            who = f"{self.labels_per_item:.1f} labels an item carry"
-        return f"{who} the information of {self.effective_judges}"
+        return worth_sentence(self.labels_per_item, self.n_judges, self.effective_judges)
+
+    @property
+    def visible(self) -> bool:
+        """Whether gold shows that labelers err together: the interval lies above 0."""
+        return self.overall.low > 0.0
 
     def __str__(self) -> str:
         """The sentence, the mean correlation, the vote counts, families, the closest pairs."""
@@ -105,6 +106,14 @@ class Dependence:
         """The sentence and the pairs."""
         body = html.escape(str(self)).replace("\n", "<br>")
         return f"<p>{body}</p>{self.table.to_html(index=False, max_rows=20)}"
+
+
+def worth_sentence(labels_per_item: float, n_judges: int, effective: Ranged) -> str:
+    """What an item's labels are worth."""
+    who = f"{labels_per_item:.1f} labels an item carry"
+    if np.isclose(labels_per_item, n_judges):
+        who = f"{n_judges} judges carry"
+    return f"{who} the information of {effective}"
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import typer
 
 from hero_bayes.cli import flags
 from hero_bayes.cli.columns import Recognised, recognise
+from hero_bayes.cli.dependence import measured
 from hero_bayes.cli.exit_codes import BAD_DATA, UsageError
 from hero_bayes.cli.reading import (
     ReadingOptions,
@@ -25,6 +26,7 @@ from hero_bayes.cli.wording import in_flags
 from hero_bayes.errors import DataError
 
 if TYPE_CHECKING:
+    from hero_bayes.agreement.result import Dependence
     from hero_bayes.data.findings import Findings
     from hero_bayes.data.labels import Labels
 
@@ -47,6 +49,7 @@ class Checked:
     labels: "tuple[Labels, ...]" = ()
     candidates: tuple[str, ...] = ()
     support: tuple[Support, ...] = ()
+    dependence: "Dependence | str | None" = None
     findings: "Findings | None" = None
     problem: str | None = None
 
@@ -219,4 +222,10 @@ def _judge(found: Checked) -> Checked:
     else:
         history, current = found.labels
         support = pair_support(history, current, findings, candidates)
-    return replace(found, candidates=candidates, findings=findings, support=tuple(support))
+    return replace(
+        found,
+        candidates=candidates,
+        findings=findings,
+        support=tuple(support),
+        dependence=measured(found.labels[0]) if found.labels[0].n_gold else None,
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hero_bayes._version import __version__
+from hero_bayes.cli.dependence import dependence_content, write_dependence
 from hero_bayes.cli.printing import Report, print_json
 from hero_bayes.cli.tables import data_counts, finding_lines
 from hero_bayes.cli.wording import TITLES, count, join
@@ -17,6 +18,7 @@ SCHEMA_VERSION = 1
 PLACEHOLDER = "CURRENT.csv"
 SEVERITIES = ("error", "warning", "note")
 POSTERIOR_TITLES = {
+    "fit auto": "posterior, auto (hb.fit)",
     "fit hero": "posterior, hero (hb.fit)",
     "fit pooled": "posterior, pooled (hb.fit)",
 }
@@ -42,6 +44,8 @@ def write(found: "Checked") -> None:
     if found.labels:
         _content(report, found)
         _support(report, found)
+        if found.dependence is not None:
+            write_dependence(report, found.dependence)
         if found.findings is not None:
             finding_lines(report, found.findings, SEVERITIES)
         report.heading("next command")
@@ -72,6 +76,9 @@ def write_json(found: "Checked") -> None:
             },
             "covariate_candidates": found.candidates,
             "support": [vars(row) for row in found.support],
+            "dependence": None
+            if found.dependence is None
+            else dependence_content(found.dependence),
             "findings": [vars(entry) for entry in found.findings or ()],
             "next_command": next_command(found) if found.labels else None,
             "finding": finding(found),

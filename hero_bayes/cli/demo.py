@@ -14,8 +14,8 @@ from hero_bayes.cli.tables import Row, comparison_rows
 if TYPE_CHECKING:
     import xarray as xr
 
+    from hero_bayes.agreement.result import Dependence
     from hero_bayes.data.datasets import DemoRounds
-    from hero_bayes.data.shared_errors import SharedErrors
     from hero_bayes.inference.diagnose import Diagnosis
 
 __all__ = ["PROB", "Story", "demo", "full_posterior"]
@@ -23,6 +23,8 @@ __all__ = ["PROB", "Story", "demo", "full_posterior"]
 COVARIATES = ("n_turns", "context_chars", "response_chars")
 PROB = 0.95
 SEED = 1
+#: The model of the posterior, unless another is asked for.
+MODEL = "auto"
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,12 @@ class Story:
     methods, posterior : list of dict
         One row an estimate, as `comparison_rows` returns them; those of the posterior with
         ``r_hat`` and ``variance_removed_percent``.
-    shared : SharedErrors
-        How much the raters' errors go together.
+    dependence : Dependence
+        How far the raters err on the same items.
+    model : str
+        The model of the posterior.
+    chosen : str
+        What that model chose; empty if there was nothing to choose.
     diagnosis : Diagnosis, optional
         The gate's verdict on the posterior.
     """
@@ -45,7 +51,9 @@ class Story:
     rounds: "DemoRounds"
     methods: list[Row]
     posterior: list[Row]
-    shared: "SharedErrors"
+    dependence: "Dependence"
+    model: str = MODEL
+    chosen: str = ""
     diagnosis: "Diagnosis | None" = None
 
 
@@ -57,14 +65,23 @@ def demo(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace FILE if it exists.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampler.")] = SEED,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = SEED,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Model of the posterior: auto (errors may be shared), hero (the paper's, by "
+            "NUTS), or another that hero_bayes.fit takes by name.",
+        ),
+    ] = MODEL,
     as_json: flags.Json = False,
 ) -> None:
     """See on real safety labels what majority vote, HERO and the posterior say, and the truth."""
     _check_target(posterior, overwrite)
+    _check_model(model)
+    from hero_bayes.agreement.dependence import dependence
     from hero_bayes.cli import demo_report
     from hero_bayes.data.datasets import demo_rounds
-    from hero_bayes.data.shared_errors import shared_errors
     from hero_bayes.estimators.estimate import compare_methods
     from hero_bayes.inference.diagnose import diagnose
 
@@ -76,11 +93,18 @@ def demo(
     if report is not None:
         demo_report.write_data(report, rounds)
         demo_report.write_methods(report, rounds, methods)
-        demo_report.announce_sampling(report)
+        demo_report.announce_posterior(report, model)
     with interrupts_kept():
-        fitted = full_posterior(rounds, seed)
-    rows = posterior_rows(fitted, rounds)
-    story = Story(rounds, methods, rows, shared_errors(history), diagnose(fitted))
+        fitted = full_posterior(rounds, seed, model)
+    story = Story(
+        rounds,
+        methods,
+        posterior_rows(fitted, rounds),
+        dependence(history),
+        model,
+        str(fitted.attrs.get("chosen", "")),
+        diagnose(fitted),
+    )
     saved = None
     if posterior is not None:
         from hero_bayes.inference.storage import save
@@ -105,19 +129,22 @@ def _check_target(path: Path | None, overwrite: bool) -> None:
         raise UsageError(f"--posterior {path}: the file exists; add --overwrite to replace it")
 
 
-def full_posterior(rounds: "DemoRounds", seed: int) -> "xr.DataTree":
-    """Draws of the paper's model, by NUTS, the current labels not informing the labelers."""
+def _check_model(model: str) -> None:
+    """Refuse before any work a model that there is not."""
+    if model == MODEL:
+        return
+    from hero_bayes.inference.exact import EXACT_MODELS
+    from hero_bayes.models import MODELS
+
+    if model not in (*EXACT_MODELS, *MODELS):
+        raise UsageError(f"--model {model}: one of {', '.join((*EXACT_MODELS, *MODELS))}")
+
+
+def full_posterior(rounds: "DemoRounds", seed: int, model: str = MODEL) -> "xr.DataTree":
+    """Draws in the model's own mode, the current labels not informing the labelers."""
     from hero_bayes.inference.fit import fit
 
-    return fit(
-        rounds.history,
-        rounds.current,
-        model="hero",
-        mode="nuts",
-        posterior="cut",
-        random_seed=seed,
-        progressbar=True,
-    )
+    return fit(rounds.history, rounds.current, model=model, random_seed=seed, progressbar=True)
 
 
 def posterior_rows(fitted: "xr.DataTree", rounds: "DemoRounds") -> list[Row]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hero_bayes._version import __version__
 from hero_bayes.cli.demo import PROB, Story
+from hero_bayes.cli.dependence import dependence_content
 from hero_bayes.cli.printing import Report, print_json
 from hero_bayes.cli.tables import Row, data_counts, method_table
 from hero_bayes.cli.wording import SPEAKS_OF, count, percent, percent_range
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from hero_bayes.data.datasets import DemoRounds
 
 __all__ = [
-    "announce_sampling",
+    "announce_posterior",
     "assumption",
     "finding",
     "open_report",
@@ -25,8 +26,10 @@ __all__ = [
     "write_posterior",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 NAME = "dices350"
+#: Models that do not take raters to err independently.
+SHARING = ("auto", "score", "correlated")
 WHAT = {
     "majority_vote": "counts votes",
     "dawid_skene": "guesses the raters' quality from their agreement",
@@ -82,13 +85,16 @@ def write_methods(report: Report, rounds: "DemoRounds", rows: Sequence[Row]) -> 
     report.text(f"\n{SPEAKS_OF} The truth is a share of these items.")
 
 
-def announce_sampling(report: Report) -> None:
-    """Say what comes while the sampler runs."""
-    report.heading("the full posterior")
-    report.text(
-        "The paper's model (independent raters, flat priors, the same raters in both rounds), by "
-        "NUTS; raters are learned from history alone."
-    )
+def announce_posterior(report: Report, model: str) -> None:
+    """Say what comes next, and what it takes the raters to be."""
+    report.heading("the posterior")
+    if model in SHARING:
+        report.text(
+            f"Model {model}: raters may err on the same conversations, so that gold alone says "
+            "what their labels are worth. --model hero is the paper's: independent raters, by NUTS."
+        )
+    else:
+        report.text(f"Model {model}; raters are learned from history alone.")
 
 
 def write_posterior(report: Report, story: Story) -> None:
@@ -116,8 +122,8 @@ def write_posterior(report: Report, story: Story) -> None:
 
 
 def write_ending(report: Report, story: Story, saved: Path | None) -> None:
-    """Name the assumption that hurts, and end with the finding."""
-    report.heading("the assumption that hurts")
+    """Say what the answer rests on, and end with the finding."""
+    report.heading("what it rests on")
     report.text(assumption(story))
     if saved is not None:
         report.heading("written")
@@ -143,7 +149,9 @@ def write_json(story: Story, seed: int, saved: Path | None) -> None:
             "estimates": [_with_truth(row, rounds.truth) for row in story.methods],
             "posterior": [_with_truth(row, rounds.truth) for row in story.posterior],
             "gate": _gate(story),
-            "shared_errors": vars(story.shared),
+            "model": story.model,
+            "chosen": story.chosen or None,
+            "dependence": dependence_content(story.dependence),
             "posterior_file": None if saved is None else str(saved),
             "assumption": assumption(story),
             "finding": finding(story),
@@ -160,36 +168,50 @@ def _gate(story: Story) -> dict[str, Any] | None:
 
 
 def assumption(story: Story) -> str:
-    """Say in one sentence that raters are taken as independent, whether they look so, the cost."""
-    shared, row = story.shared, _item_rate(story)
+    """Say what the answer takes for granted, and whether the gold contradicts it."""
+    found, row = story.dependence, _item_rate(story)
     interval = f"{100 * PROB:g} % interval ({percent_range(row['lower'], row['upper'])})"
     hit = _covers(row, story.rounds.truth)
-    if shared.visible:
-        text = (
-            "The model takes raters to err independently, but on the "
-            f"{count(shared.n_items, 'gold conversation')} they err together (correlation "
-            f"{shared.correlation:.2f} within a class, so {shared.labels_per_item:.1f} labels are "
-            f"worth about {shared.effective_labels:.1f} independent ones): its {interval} "
-            "counts evidence that is not there and is too narrow"
+    gold = count(found.n_items, "gold conversation")
+    if found.visible:
+        seen = (
+            f"On the {gold} raters err together: their errors correlate by {found.overall} within "
+            f"a class, and {found.sentence}."
         )
-        if hit:
-            return f"{text}, even though it covers the truth this time."
-        return f"{text}, and it misses the truth."
-    text = (
-        "The model takes raters to err independently; the "
-        f"{count(shared.n_items, 'gold conversation')} do not show otherwise (correlation "
-        f"{shared.correlation:.2f} within a class), "
-    )
+    else:
+        seen = (
+            f"The {gold} do not show that raters err together (correlation {found.overall} within "
+            "a class)."
+        )
+    if story.model in SHARING:
+        chosen = f" {story.chosen}." if story.chosen else ""
+        return (
+            f"{seen}{chosen}\nThe {interval} takes labels to mean now what they meant on gold, not "
+            f"that raters are independent; it is as wide as {count(gold_of(story), 'gold verdict')} "
+            f"leave it, and {'covers' if hit else 'misses'} the truth."
+        )
+    if found.visible:
+        cost = "counts evidence that is not there and is too narrow"
+        end = "even though it covers the truth this time" if hit else "and it misses the truth"
+        return f"{seen}\nThis model takes them to be independent: its {interval} {cost}, {end}."
     if hit:
-        return f"{text}and its {interval} covers the truth."
-    return f"{text}yet its {interval} misses the truth, so something else moved between the rounds."
+        return f"{seen}\nThis model takes them to be independent; its {interval} covers the truth."
+    return (
+        f"{seen}\nYet the {interval} of a model that takes them to be independent misses the truth, "
+        "so something else moved between the rounds."
+    )
+
+
+def gold_of(story: Story) -> int:
+    """Gold verdicts of the history."""
+    return story.rounds.history.n_gold
 
 
 def finding(story: Story) -> str:
     """The last sentence."""
     truth, row = story.rounds.truth, _item_rate(story)
     vote = next(entry for entry in story.methods if entry["method"] == "majority_vote")
-    gold = story.rounds.history.n_gold
+    gold = gold_of(story)
     before, after = abs(vote["estimate"] - truth), abs(row["estimate"] - truth)
     verb = "bring it to" if after < before else "only move it to"
     text = (
@@ -199,7 +221,7 @@ def finding(story: Story) -> str:
         f"{percent_range(row['lower'], row['upper'])}, which "
         f"{'covers' if _covers(row, truth) else 'misses'} the truth)"
     )
-    if story.shared.visible:
+    if story.dependence.visible and story.model not in SHARING:
         text += ", an interval to trust less than it looks because raters share errors"
     return f"{text}."
 

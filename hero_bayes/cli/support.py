@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Support", "numeric_columns", "pair_support", "table_support"]
 
 ANCHORED = ("gold_rates", "hero1", "hero2")
-POSTERIORS = ("hero", "pooled")
+POSTERIORS = ("auto", "hero", "pooled")
 #: Items a group on which Dawid-Skene is tried.
 ITEMS_TRIED = 200
 NO_GOLD = ("no_gold", "gold_one_class")
@@ -30,7 +30,7 @@ class Support:
     Attributes
     ----------
     method : str
-        A method of ``estimate``, or "fit hero", "fit pooled" for the full posteriors.
+        A method of ``estimate``, or "fit auto", "fit hero", "fit pooled" for the full posteriors.
     as_history, as_current : str
         "yes", "no", "not needed" (the method asks for no history) or "with a history".
     reason : str
@@ -83,7 +83,8 @@ def pair_support(
         found.append(Support(name, past, answer, reason))
     lacking = _lacking_gold(findings)
     strangers = _message(findings, ("no_shared_labeler",)) if not current.n_gold else ""
-    for name, reason in (("hero", lacking or strangers), ("pooled", lacking)):
+    reasons = {"auto": strangers, "hero": lacking or strangers, "pooled": lacking}
+    for name, reason in reasons.items():
         answer = "no" if reason else "yes"
         found.append(Support(f"fit {name}", answer, answer, reason))
     return found

@@ -123,6 +123,6 @@ def _errors_shared(history: "Labels") -> Iterator[Finding]:
             f"labelers err on the same items: correlation {errors.correlation:.2f} within a class "
             f"of the {errors.n_items} gold items, so that {errors.labels_per_item:.1f} labels an "
             f"item are worth about {errors.effective_labels:.1f} independent ones",
-            "read intervals of hero1, hero2 and of every model here as too narrow, and add gold: "
-            "they take errors to be independent given the truth",
+            'keep to model="auto", which lets errors be shared; intervals of hero1, hero2 and '
+            "models that take errors to be independent given the truth are too narrow",
         )

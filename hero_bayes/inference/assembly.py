@@ -11,6 +11,7 @@ import pymc as pm
 import xarray as xr
 
 from hero_bayes._version import __version__
+from hero_bayes.agreement.dependence import worth_of_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.inference.criticism import criticism_groups
 from hero_bayes.inference.current import CurrentRound
@@ -160,6 +161,7 @@ def assemble(
         "random_seed": provenance.random_seed,
         "priors": json.dumps(dict(provenance.priors), default=str),
         **table_attributes(history, current, labelers, n_labels),
+        **({"dependence": worth_of_labels(history)} if criticism else {}),
         **library,
     }
     return tree

@@ -102,9 +102,9 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     -----
     nuts: rank-normalised R-hat < 1.01, bulk and tail ESS >= 400 for every variable that does not
     run over items, no divergence, BFMI >= 0.3, all chains in one mode. laplace: Hessian positive
-    definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200,
-    and P(slope < 0) <= 5 %, so that the scores point the right way.
-    map: never enough for a decision. Always: no more parameters than degrees of freedom of label
+    definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200.
+    map: never enough for a decision. Always: P(slope < 0) <= 5 % for calibrated scores, so that
+    they point the right way; no more parameters than degrees of freedom of label
     patterns and gold; flipped labelers (P(sensitivity + specificity < 1) > 0.5) give less than 5 %
     of the current labels, labelers near chance less than half of them. Those that give less are
     named in the notes: one spammer in a crowd costs width, not validity.
@@ -113,7 +113,7 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     --------
     >>> import hero_bayes as hb
     >>> rounds = hb.datasets.demo_rounds()
-    >>> fitted = hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+    >>> fitted = hb.fit(rounds.history, rounds.current, model="hero", mode="map", random_seed=1)
     >>> hb.diagnose(fitted).passed
     False
     """
@@ -127,11 +127,15 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     elif mode == "laplace":
         checks = rules.laplace_checks(fit)
     elif mode == "exact":
-        checks = [rules.importance_check(fit), *rules.slope_check(fit)]
+        checks = [rules.importance_check(fit)]
     elif mode == "map":
         checks = [rules.mode_check()]
     else:
         told = f'the gate has no rule for mode {mode!r} (0 rules, 1 needed): fit with mode="nuts"'
         checks = [Check("rules of the mode", 0.0, ">= 1", False, told)]
-    checks += [*rules.identifiability(fit), *rules.labeler_checks(fit)]
+    checks += [
+        *rules.slope_check(fit),
+        *rules.identifiability(fit),
+        *rules.labeler_checks(fit),
+    ]
     return Diagnosis(tuple(checks), mode)

@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes._version import __version__
+from hero_bayes.agreement.dependence import worth_of_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.averaging import PRIOR_INDEPENDENT, AveragedDraws, average
 from hero_bayes.estimators.score_method import score_remarks, slope_table
@@ -86,6 +87,7 @@ def exact_fit(
         "importance_draws": float(found.tilt.effective_size[found.tilt.weight > 0].min()),
         "negative_slope": float(found.tilt.weight @ found.tilt.negative_slope * found.used.mean()),
         "chosen": found.sentence,
+        "dependence": worth_of_labels(history),
         "notes": "\n".join(found.notes),
         **found.attributes,
     }

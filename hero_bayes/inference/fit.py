@@ -45,7 +45,7 @@ class Settings:
 def fit(
     history: Labels,
     current: Labels,
-    model: str | Factory = "hero",
+    model: str | Factory = "auto",
     mode: str | None = None,
     posterior: str = "cut",
     priors: Mapping[str, Any] | None = None,
@@ -65,9 +65,10 @@ def fit(
     current : Labels
         The round to judge; gold in it is used.
     model : str or callable
-        A name in ``hero_bayes.models.MODELS``, or a factory ``(history, current, **priors) ->
-        pm.Model``; or "score" (the anchored tilt: labelers may share errors) or "auto" (the tilt
-        averaged with independent errors, by what held-out gold says).
+        "auto" (default: labelers may share errors; the anchored tilt averaged with independent
+        errors, by what held-out gold says), "score" (the anchored tilt alone), a name in
+        ``hero_bayes.models.MODELS`` ("hero" is the paper's), or a factory ``(history, current,
+        **priors) -> pm.Model``.
     mode : {"nuts", "laplace", "map", "exact"}, optional
         "exact" draws without a sampler, for "score" and "auto", which have no other mode. For all
         others: NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected

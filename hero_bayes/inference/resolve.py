@@ -46,7 +46,10 @@ def check_arguments(mode: str, posterior: str, draws: int, tune: int, chains: in
 def check_exact(model: str, mode: str | None, posterior: str, draws: int, chains: int) -> None:
     """Reject what the models that are drawn exactly do not understand."""
     if mode not in (None, "exact"):
-        raise ValueError(f"model={model!r} has the mode 'exact' alone, got {mode!r}")
+        raise ValueError(
+            f"model={model!r} has the mode 'exact' alone, got {mode!r}; name a model that has it, "
+            'such as model="hero"'
+        )
     if posterior != "cut":
         raise ValueError(
             f"model={model!r} has the cut posterior alone: current labels never re-teach the scores"

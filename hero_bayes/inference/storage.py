@@ -39,7 +39,7 @@ def save(fit: xr.DataTree, path: str | os.PathLike[str], overwrite: bool = False
     --------
     >>> import hero_bayes as hb, tempfile, pathlib
     >>> rounds = hb.datasets.demo_rounds()
-    >>> fitted = hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+    >>> fitted = hb.fit(rounds.history, rounds.current, model="hero", mode="map", random_seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = hb.save(fitted, pathlib.Path(folder) / "posterior.nc")
     ...     again = hb.load(path)

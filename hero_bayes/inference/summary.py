@@ -41,7 +41,7 @@ class FitSummary:
     title : str
         Model, mode and posterior.
     remarks : tuple of str
-        What the model chose, and what a reader must know of it.
+        What an item's labels are worth, what the model chose, and what a reader must know of it.
     """
 
     table: "pd.DataFrame"
@@ -102,7 +102,7 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     --------
     >>> import hero_bayes as hb
     >>> rounds = hb.datasets.demo_rounds()
-    >>> fitted = hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+    >>> fitted = hb.fit(rounds.history, rounds.current, model="hero", mode="map", random_seed=1)
     >>> print(str(hb.summary(fitted)).splitlines()[1])
     gate (map): FAILED 1 of 2 checks
     """
@@ -128,6 +128,6 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     attrs = fit.attrs
     shape = f" ({attrs['shape']})" if "shape" in attrs else ""
     title = f"model {attrs['model']}{shape}, mode {attrs['mode']}, {attrs['posterior']} posterior"
-    said = [str(attrs["chosen"])] if "chosen" in attrs else []
+    said = [str(attrs[name]) for name in ("dependence", "chosen") if name in attrs]
     said += [note for note in str(attrs.get("notes", "")).split("\n") if note]
     return FitSummary(table, prob, diagnosis, title, tuple(said))

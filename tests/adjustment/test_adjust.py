@@ -36,7 +36,14 @@ def settled(problem, draws=250, chains=2):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hero_bayes.inference.fit.sample", sample)
         tree = hb.fit(
-            history, current, draws=draws, tune=1, chains=chains, random_seed=2, progressbar=False
+            history,
+            current,
+            model="hero",
+            draws=draws,
+            tune=1,
+            chains=chains,
+            random_seed=2,
+            progressbar=False,
         )
     return tree, history, current
 
@@ -53,7 +60,7 @@ def noise():
 
 def test_mode_with_the_papers_factor_is_hero2(case):
     """Against the reference, and against the fast path to 1e-9 (both on the graph's evidence)."""
-    tree = hb.fit(case.history, case.current, mode="map", random_seed=1)
+    tree = hb.fit(case.history, case.current, model="hero", mode="map", random_seed=1)
     adjusted = hb.adjust(tree, case.history, case.current, ["x"], ridge=0, shrink="paper")
     value = adjusted["posterior"]["prevalence_adjusted"].item()
     fast = hb.estimate(case.history, case.current, "hero2", ["x"], ridge=0)

@@ -63,7 +63,13 @@ def test_result_does_not_depend_on_jobs():
 
 def spread(rounds, posterior):
     tree = hb.fit(
-        *rounds, mode="laplace", posterior=posterior, draws=1000, random_seed=1, progressbar=False
+        *rounds,
+        model="hero",
+        mode="laplace",
+        posterior=posterior,
+        draws=1000,
+        random_seed=1,
+        progressbar=False,
     )
     draws = tree["posterior"]["sensitivity"]
     return draws.mean(("chain", "draw")).to_numpy(), draws.std(("chain", "draw")).to_numpy()

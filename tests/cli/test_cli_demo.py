@@ -6,20 +6,21 @@ import pandas as pd
 import pytest
 
 import hero_bayes as hb
+from hero_bayes.agreement.result import Ranged
 from hero_bayes.cli import demo as command
 from hero_bayes.cli.demo_report import assumption, finding
-from hero_bayes.data.shared_errors import SharedErrors, shared_errors
+from hero_bayes.data.shared_errors import shared_errors
 
 
 @pytest.fixture(scope="module")
 def at_mode(rounds):
     """The posterior mode stands in for the draws."""
-    return hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+    return hb.fit(rounds.history, rounds.current, model="hero", mode="map", random_seed=1)
 
 
 @pytest.fixture
 def quick(monkeypatch, at_mode):
-    monkeypatch.setattr(command, "full_posterior", lambda rounds, seed: at_mode)
+    monkeypatch.setattr(command, "full_posterior", lambda rounds, seed, model: at_mode)
 
 
 def test_story_fits_the_terminal(cli, quick):
@@ -31,7 +32,7 @@ def test_story_fits_the_terminal(cli, quick):
     assert "…" not in done.out
     assert "gate (map): FAILED" in done.out
     assert "never enough for a decision" in " ".join(done.out.split())
-    for word in ("HERO-2", "posterior, adjusted", "R-hat", "THE ASSUMPTION THAT HURTS", "CC BY"):
+    for word in ("HERO-2", "posterior, adjusted", "R-hat", "WHAT IT RESTS ON", "CC BY"):
         assert word in done.out
 
 
@@ -65,11 +66,14 @@ def test_posterior_file(cli, quick, tmp_path):
     assert cli("demo", "--posterior", path, "--overwrite", "--json").code == 0
 
 
-def story(rounds, low, high, visible, vote=0.26):
-    shared = SharedErrors(0.2, 0.01 if visible else 0.6, 9.0, 3.5, 40)
+def story(rounds, low, high, visible, vote=0.26, model="hero"):
+    shared = hb.dependence(rounds.history)
+    correlation = Ranged(0.2, 0.1 if visible else -0.1, 0.3)
+    shared = dataclasses.replace(shared, overall=correlation)
     row = {"method": "posterior", "estimand": "item_rate", "lower": low, "upper": high}
     row["estimate"] = (low + high) / 2
-    return command.Story(rounds, [{"method": "majority_vote", "estimate": vote}], [row], shared)
+    votes = [{"method": "majority_vote", "estimate": vote}]
+    return command.Story(rounds, votes, [row], shared, model, "chosen so" * (model == "auto"))
 
 
 def test_words_follow_the_numbers(rounds):
@@ -77,13 +81,33 @@ def test_words_follow_the_numbers(rounds):
     hit, miss = (truth - 0.05, truth + 0.04), (truth + 0.02, truth + 0.1)
     assert "covers the truth this time" in assumption(story(rounds, *hit, True))
     assert "misses the truth" in assumption(story(rounds, *miss, True))
-    assert "do not show otherwise" in assumption(story(rounds, *hit, False))
+    assert "do not show that raters err together" in assumption(story(rounds, *hit, False))
     assert "something else" in assumption(story(rounds, *miss, False))
     assert "which covers the truth" in finding(story(rounds, *hit, True))
     assert "which misses the truth" in finding(story(rounds, *miss, True))
     assert "bring it to" in finding(story(rounds, *hit, True))
     assert "only move it to" in finding(story(rounds, *miss, True, vote=truth))
+    assert "share errors" in finding(story(rounds, *hit, True))
     assert "share errors" not in finding(story(rounds, *hit, False))
+    assert "share errors" not in finding(story(rounds, *hit, True, model="auto"))
+    told = assumption(story(rounds, *hit, True, model="auto"))
+    assert "chosen so" in told
+    assert "and covers the truth" in told
+    assert "independent:" not in told
+
+
+def test_default_model_and_another(cli):
+    told = json.loads(cli("demo", "--json").out)
+    assert told["model"] == "auto"
+    assert told["chosen"].startswith("P(labelers err independently | gold)")
+    assert told["gate"]["passed"] is True
+    assert (
+        told["dependence"]["sentence"] == hb.dependence(hb.datasets.demo_rounds().history).sentence
+    )
+    wrong = cli("demo", "--model", "heroine")
+    assert wrong.code == 64
+    assert "auto" in wrong.err
+    assert not wrong.out
 
 
 @pytest.mark.parametrize("loading", [0.0, 3.0])
@@ -117,7 +141,7 @@ def test_shared_errors_are_seen(loading):
 @pytest.mark.slow
 def test_full_demo(cli, tmp_path):
     path = tmp_path / "posterior.nc"
-    done = cli("demo", "--json", "--posterior", path, "--seed", "3")
+    done = cli("demo", "--json", "--model", "hero", "--posterior", path, "--seed", "3")
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert "sampling: 100 %" in done.err

@@ -30,7 +30,7 @@ def problem():
 def wired(problem, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hero_bayes.inference.fit.sample", prior_draws)
-        return hb.fit(*problem.rounds, **{**SHORT, **options})
+        return hb.fit(*problem.rounds, **{"model": "hero", **SHORT, **options})
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def test_large_tables_leave_the_groups_out(problem, monkeypatch):
 
 
 def test_mode_has_none_of_them(problem):
-    tree = hb.fit(*problem.rounds, mode="map", random_seed=1)
+    tree = hb.fit(*problem.rounds, model="hero", mode="map", random_seed=1)
     assert not GROUPS & set(tree.children)
     with pytest.raises(hb.Refusal, match="'map'"):
         hb.power_scaling(tree)

@@ -227,7 +227,7 @@ def test_exact_and_unknown_modes():
 
 def test_the_mode_is_never_enough():
     rounds = simulate(1, n_history=80, n_current=40).rounds
-    fit = hb.fit(*rounds, mode="map", random_seed=1)
+    fit = hb.fit(*rounds, model="hero", mode="map", random_seed=1)
     assert "never enough" in only_reason(hb.diagnose(fit))
 
 
@@ -294,6 +294,6 @@ def test_summary_tells_verdict_and_reasons():
 
 def test_rules_survive_saving(tmp_path):
     rounds = simulate(2, n_history=80, n_current=40).rounds
-    fit = hb.fit(*rounds, mode="laplace", draws=250, random_seed=1, progressbar=False)
+    fit = hb.fit(*rounds, model="hero", mode="laplace", draws=250, random_seed=1, progressbar=False)
     again = hb.load(hb.save(fit, tmp_path / "fit.nc"))
     assert str(hb.diagnose(again)) == str(hb.diagnose(fit))

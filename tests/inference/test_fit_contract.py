@@ -31,7 +31,7 @@ def problem():
 
 
 def fit(problem, **options):
-    return hb.fit(*problem.rounds, **{**SHORT, "random_seed": 3, **options})
+    return hb.fit(*problem.rounds, **{"model": "hero", **SHORT, "random_seed": 3, **options})
 
 
 @pytest.mark.parametrize("posterior", ["cut", "joint"])
@@ -83,7 +83,7 @@ def test_attributes_tell_where_it_came_from(problem):
 def test_labels_left_out_are_counted():
     history = from_rows([{"a": 1, "b": 1}, {"a": 0, "b": 0}], gold=[1, 0])
     current = from_rows([{"a": 1, "new": 1}, {"new": 0, "b": 1}])
-    tree = hb.fit(history, current, random_seed=1, **SHORT)
+    tree = hb.fit(history, current, model="hero", random_seed=1, **SHORT)
     assert tree.attrs["labels_left_out"] == 2
     assert json.loads(tree.attrs["labelers_left_out"]) == ["new"]
     pooled = hb.fit(history, current, model="pooled", random_seed=1, **SHORT)
@@ -136,13 +136,20 @@ def test_gold_is_clamped_in_rate_and_prevalence():
     problem = simulate(82, n_history=30, n_current=20, n_labelers=3, labels_per_item=2)
     history, current = problem.rounds
     truth = problem.now.truth.astype(float)
-    tree = hb.fit(history, current.with_gold(truth), random_seed=1, **{**SHORT, "draws": 400})
+    tree = hb.fit(
+        history, current.with_gold(truth), model="hero", random_seed=1, **{**SHORT, "draws": 400}
+    )
     assert (tree["posterior"]["item_rate"] == truth.mean()).all()
     law = beta(1 + truth.sum(), 1 + (1 - truth).sum())
     assert kstest(tree["posterior"]["prevalence"].to_numpy().ravel(), law.cdf).pvalue > 1e-4
     priors = {"prevalence_prior": (4.0, 30.0)}
     tree = hb.fit(
-        history, current.with_gold(truth), priors=priors, random_seed=1, **{**SHORT, "draws": 400}
+        history,
+        current.with_gold(truth),
+        model="hero",
+        priors=priors,
+        random_seed=1,
+        **{**SHORT, "draws": 400},
     )
     law = beta(4 + truth.sum(), 30 + (1 - truth).sum())
     assert kstest(tree["posterior"]["prevalence"].to_numpy().ravel(), law.cdf).pvalue > 1e-4
@@ -242,7 +249,32 @@ def test_no_shared_labeler(mode):
     history = from_rows([{"a": 1, "b": 1}, {"a": 0, "b": 0}, {"a": 1}], gold=[1, 0, np.nan])
     current = from_rows([{"new": 1}, {"new": 0, "other": 1}])
     with pytest.raises(Refusal, match="pooled"):
-        hb.fit(history, current, mode=mode, **SHORT)
+        hb.fit(history, current, model="hero", mode=mode, **SHORT)
     tree = hb.fit(history, current, model="pooled", mode=mode, **SHORT)
     assert np.isfinite(tree["posterior"]["prevalence"]).all()
     assert tree["posterior"].sizes["labeler"] == 4
+
+
+def test_the_default_model_lets_errors_be_shared():
+    rounds = hb.datasets.demo_rounds()
+    history, current = rounds.history, rounds.current
+    tree = hb.fit(history, current, random_seed=4, draws=50)
+    assert (tree.attrs["model"], tree.attrs["mode"]) == ("auto", "exact")
+    assert tree.identical(hb.fit(history, current, model="auto", random_seed=4, draws=50))
+    with pytest.raises(ValueError, match=r"mode 'exact' alone.*model=\"hero\""):
+        hb.fit(history, current, mode="map")
+
+
+def test_a_fit_records_and_tells_what_labels_are_worth():
+    rounds = hb.datasets.demo_rounds()
+    history, current = rounds.history, rounds.current
+    found = hb.dependence(history)
+    for tree in (
+        hb.fit(history, current, random_seed=4, draws=50),
+        hb.fit(history, current, model="hero", mode="laplace", random_seed=4, draws=50),
+    ):
+        assert tree.attrs["dependence"].startswith(found.sentence)
+        assert found.sentence in str(hb.summary(tree))
+    few = history.with_gold(np.where(np.arange(history.n_items) < 12, history.gold, np.nan))
+    told = hb.fit(few, current, model="hero", mode="laplace", random_seed=4, draws=50).attrs
+    assert "not measured" in told["dependence"]

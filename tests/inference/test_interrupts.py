@@ -30,4 +30,4 @@ def test_fewer_draws_than_asked_for_are_an_interrupt(done, monkeypatch):
     monkeypatch.setattr(nutpie, "sample", lambda *args, **options: tree)
     rounds = simulate(141, n_history=20, n_current=10, n_labelers=3, labels_per_item=2).rounds
     with pytest.raises(KeyboardInterrupt, match=f"after {done} of 20 draws"):
-        hb.fit(*rounds, draws=20, tune=5, chains=2, random_seed=1, progressbar=False)
+        hb.fit(*rounds, model="hero", draws=20, tune=5, chains=2, random_seed=1, progressbar=False)

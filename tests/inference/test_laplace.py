@@ -26,7 +26,7 @@ def conjugate():
     current = from_rows([{"a": 1}] * 12 + [{"a": 0}] * 18, gold=[1] * 9 + [0] * 21)
     # Labels on the current gold: sensitivity 9 of 9, specificity 18 of 21.
     history = all_gold(15, 5, 32, 8)
-    return hb.fit(history, current, mode="laplace", **DRAWS)
+    return hb.fit(history, current, model="hero", mode="laplace", **DRAWS)
 
 
 def test_conjugate_case_matches_beta_posteriors(conjugate):
@@ -60,10 +60,10 @@ def test_flags_of_a_good_approximation(conjugate):
 def test_same_seed_same_draws(conjugate):
     history = all_gold(15, 5, 32, 8)
     current = from_rows([{"a": 1}] * 12 + [{"a": 0}] * 18, gold=[1] * 9 + [0] * 21)
-    again = hb.fit(history, current, mode="laplace", **DRAWS)
+    again = hb.fit(history, current, model="hero", mode="laplace", **DRAWS)
     assert again.identical(conjugate)
     few = {"draws": 50, "chains": 2, "random_seed": 4}
-    other = hb.fit(history, current, mode="laplace", **few)["posterior"].to_dataset()
+    other = hb.fit(history, current, model="hero", mode="laplace", **few)["posterior"].to_dataset()
     first = conjugate["posterior"].to_dataset().isel(draw=slice(50))
     assert (other["sensitivity"].to_numpy() != first["sensitivity"].to_numpy()).any()
 
@@ -72,7 +72,9 @@ def test_one_perfect_labeler():
     """Rates known by their prior to 1e-5: the current prevalence has a Beta posterior."""
     known = {"sensitivity_prior": (1e5, 1.0), "specificity_prior": (1e5, 1.0)}
     current = from_rows([{"a": 1}] * 7 + [{"a": 0}] * 13)
-    tree = hb.fit(all_gold(3, 0, 3, 0), current, mode="laplace", priors=known, **DRAWS)
+    tree = hb.fit(
+        all_gold(3, 0, 3, 0), current, model="hero", mode="laplace", priors=known, **DRAWS
+    )
     law = beta(1 + 7, 1 + 13)
     drawn = tree["posterior"]["prevalence"].to_numpy().ravel()
     assert kstest(drawn, law.cdf).pvalue > 1e-4

@@ -14,7 +14,7 @@ SHORT = {"draws": 500, "tune": 500, "chains": 4, "progressbar": False}
 
 
 def fit(rounds, **options):
-    return hb.fit(*rounds, **{**SHORT, "random_seed": 1, **options})
+    return hb.fit(*rounds, **{"model": "hero", **SHORT, "random_seed": 1, **options})
 
 
 def no_divergence(tree):

@@ -94,7 +94,7 @@ def test_current_gold_may_come_and_go():
     bare = history, current.without_gold()
     same(
         refit(program, *bare, mode="map", random_seed=1),
-        hb.fit(*bare, mode="map", random_seed=1),
+        hb.fit(*bare, model="hero", mode="map", random_seed=1),
     )
 
 

@@ -14,7 +14,9 @@ def fitted():
     patch = pytest.MonkeyPatch()
     patch.setattr("hero_bayes.inference.fit.sample", prior_draws)
     rounds = simulate(91, n_history=20, n_current=10, n_labelers=3, labels_per_item=2).rounds
-    tree = hb.fit(*rounds, draws=6, tune=1, chains=2, random_seed=1, progressbar=False)
+    tree = hb.fit(
+        *rounds, model="hero", draws=6, tune=1, chains=2, random_seed=1, progressbar=False
+    )
     patch.undo()
     return tree
 
