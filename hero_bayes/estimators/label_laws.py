@@ -82,12 +82,8 @@ def compare_laws(history: Labels, current: Labels, fit: SharedEffect) -> LabelLa
     """Compare the rounds, both on the labelers of the fit."""
     counts = [x.labels_per_item[x.labels_per_item > 0] for x in (history, current)]
     quality = np.zeros(2)
-    factor = ratio = 1.0
+    factor, ratio = count_change(history, current)
     if min(c.size for c in counts):
-        at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-        past, now = (np.log(np.quantile(c, at, method="inverted_cdf")) for c in counts)
-        factor = float(np.exp(np.abs(past - now).mean()))
-        ratio = float(np.exp((now - past).mean()))
         means = [fit.intercept[:, x.labeler_idx].mean(axis=1) for x in (history, current)]
         quality = means[1] - means[0]
     return LabelLaws(
@@ -97,6 +93,16 @@ def compare_laws(history: Labels, current: Labels, fit: SharedEffect) -> LabelLa
         count_ratio=ratio,
         quality_shift=quality,
     )
+
+
+def count_change(history: Labels, current: Labels) -> tuple[float, float]:
+    """Typical factor between labels per item, at least 1, and current over history with signs."""
+    counts = [x.labels_per_item[x.labels_per_item > 0] for x in (history, current)]
+    if not min(c.size for c in counts):
+        return 1.0, 1.0
+    at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    past, now = (np.log(np.quantile(c, at, method="inverted_cdf")) for c in counts)
+    return float(np.exp(np.abs(past - now).mean())), float(np.exp((now - past).mean()))
 
 
 def thin(labels: Labels, like: Labels, rng: np.random.Generator) -> Labels:

@@ -1,12 +1,14 @@
 """Calibration of a score on gold: logit P(y=1 | score) is a line, and gold draws it."""
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, logit
 
 from hero_bayes.errors import DataError, Refusal
+from hero_bayes.estimators.gold_error import EXACT, FalliblePosterior, GoldError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -40,6 +42,8 @@ class Calibration:
         P(slope < 0): how likely it is that the score points the wrong way.
     effective_size : float
         Number of independent draws that the importance weights are worth.
+    gold_error : float array (draw,), optional
+        P(gold != truth); None where gold is exact.
     """
 
     intercept: FloatArray
@@ -48,10 +52,31 @@ class Calibration:
     log_evidence: float
     negative_slope: float
     effective_size: float
+    gold_error: FloatArray | None = None
 
     def head(self, n_draws: int) -> "Calibration":
         """The first draws alone."""
-        return replace(self, intercept=self.intercept[:n_draws], slope=self.slope[:n_draws])
+        error = None if self.gold_error is None else self.gold_error[:n_draws]
+        return replace(
+            self,
+            intercept=self.intercept[:n_draws],
+            slope=self.slope[:n_draws],
+            gold_error=error,
+        )
+
+
+class LinePosterior(Protocol):
+    """A log density of (intercept of each group, slope, ...) with its derivatives."""
+
+    @property
+    def start(self) -> FloatArray:
+        """Where the search for the mode begins."""
+
+    def log_density(self, parameters: FloatArray) -> FloatArray:
+        """Log density at each row of parameters."""
+
+    def slopes(self, at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Gradient, negated Hessian, and the information of gold on each intercept."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +88,11 @@ class LogisticPosterior:
     group_idx: IntArray
     mean: FloatArray
     deviation: FloatArray
+
+    @property
+    def start(self) -> FloatArray:
+        """The prior mean."""
+        return self.mean.copy()
 
     def log_density(self, parameters: FloatArray) -> FloatArray:
         """Log of prior times likelihood at each row of parameters (draw, parameter)."""
@@ -95,21 +125,22 @@ class LogisticPosterior:
         hessian[-1, -1] += spread @ self.score**2
         return gradient, hessian, information
 
-    def mode(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mode, negated Hessian and gold's information there, by damped Newton steps."""
-        at = self.mean.copy()
-        value = self.log_density(at[None])[0]
-        for _ in range(NEWTON_STEPS):
-            gradient, hessian, _ = self.slopes(at)
-            step = np.linalg.solve(hessian, gradient)
-            size = 1.0
-            while self.log_density((at + size * step)[None])[0] < value and size > 1e-6:
-                size *= 0.5
-            at = at + size * step
-            value = self.log_density(at[None])[0]
-            if np.abs(step).max() < 1e-9:
-                break
-        return at, *self.slopes(at)[1:]
+
+def find_mode(posterior: LinePosterior) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mode, negated Hessian and gold's information there, by damped Newton steps."""
+    at = posterior.start
+    value = posterior.log_density(at[None])[0]
+    for _ in range(NEWTON_STEPS):
+        gradient, hessian, _ = posterior.slopes(at)
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while posterior.log_density((at + size * step)[None])[0] < value and size > 1e-6:
+            size *= 0.5
+        at = at + size * step
+        value = posterior.log_density(at[None])[0]
+        if np.abs(step).max() < 1e-9:
+            break
+    return at, *posterior.slopes(at)[1:]
 
 
 def check_gold(gold: FloatArray) -> None:
@@ -134,6 +165,7 @@ def calibrate(
     slope_mean: float = 1.0,
     slope_sd: float = 0.5,
     n_draws: int = 1_000,
+    gold_error: GoldError = EXACT,
     rng: np.random.Generator,
 ) -> Calibration:
     """Posterior of logit P(y=1 | s) = intercept_g + slope s given gold, by importance sampling.
@@ -150,6 +182,8 @@ def calibrate(
         Normal priors: intercept_g around logit prevalence_g, slope around ``slope_mean``.
     n_draws : int
         Draws to return.
+    gold_error : GoldError
+        How often gold is wrong; see `gold_error_of`.
     rng : numpy.random.Generator
         Source of randomness.
 
@@ -168,7 +202,8 @@ def calibrate(
     Notes
     -----
     3,000 proposals from a multivariate t with 6 degrees of freedom at the mode, scaled by the
-    inverse Hessian. The mean importance weight is the evidence.
+    inverse Hessian. The mean importance weight is the evidence. With fallible gold, P(gold=1 | s) =
+    (1 - e) p + e (1 - p); an estimated e is one more parameter of the proposals.
 
     Examples
     --------
@@ -179,9 +214,35 @@ def calibrate(
     >>> bool(0.5 < result.slope.mean() < 2.0), result.effective_size > 1000
     (True, True)
     """
-    posterior = _posterior(score, gold, prevalence, group_idx, intercept_sd, slope_mean, slope_sd)
-    check_gold(posterior.gold)
-    mode, hessian, information = posterior.mode()
+    exact = _posterior(score, gold, prevalence, group_idx, intercept_sd, slope_mean, slope_sd)
+    check_gold(exact.gold)
+    n_groups = exact.mean.size - 1
+    if gold_error.exact:
+        proposals, weight, log_evidence, information = sample_line(exact, rng)
+        rates = None
+    else:
+        posterior = FalliblePosterior(**vars(exact), error=gold_error)
+        proposals, weight, log_evidence, information = sample_line(posterior, rng)
+        rates = posterior.rates(proposals)
+    positions = (np.arange(n_draws) + rng.random()) / n_draws
+    chosen = np.minimum(np.searchsorted(np.cumsum(weight), positions), PROPOSALS - 1)
+    chosen = rng.permutation(chosen)
+    return Calibration(
+        intercept=proposals[chosen, :n_groups],
+        slope=proposals[chosen, n_groups],
+        information=information,
+        log_evidence=log_evidence,
+        negative_slope=float(weight[proposals[:, n_groups] < 0.0].sum()),
+        effective_size=float(1.0 / np.sum(weight**2)),
+        gold_error=None if rates is None else rates[chosen],
+    )
+
+
+def sample_line(
+    posterior: LinePosterior, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, float, FloatArray]:
+    """Proposals, their importance weights, the log evidence, and gold's information at the mode."""
+    mode, hessian, information = find_mode(posterior)
     size = mode.size
     factor = np.linalg.cholesky(hessian)
     normal = rng.standard_normal((PROPOSALS, size))
@@ -198,18 +259,7 @@ def calibrate(
     top = log_weight.max()
     weight = np.exp(log_weight - top)
     log_evidence = float(top + np.log(weight.mean()))
-    weight /= weight.sum()
-    positions = (np.arange(n_draws) + rng.random()) / n_draws
-    chosen = np.minimum(np.searchsorted(np.cumsum(weight), positions), PROPOSALS - 1)
-    drawn = proposals[rng.permutation(chosen)]
-    return Calibration(
-        intercept=drawn[:, :-1],
-        slope=drawn[:, -1],
-        information=information,
-        log_evidence=log_evidence,
-        negative_slope=float(weight[proposals[:, -1] < 0.0].sum()),
-        effective_size=float(1.0 / np.sum(weight**2)),
-    )
+    return proposals, weight / weight.sum(), log_evidence, information
 
 
 def _posterior(

@@ -8,6 +8,7 @@ from scipy.special import softmax
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
+from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
 from hero_bayes.estimators.item_scores import ItemScores, item_scores
 from hero_bayes.estimators.score_calibration import Calibration, calibrate, check_gold
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
@@ -49,6 +50,8 @@ class TiltDraws:
         Share of each score in the mixture.
     log_evidence, negative_slope, effective_size : float array (score,)
         Of each score's calibration; see `Calibration`.
+    gold_error : float array (draw,), optional
+        P(gold != truth); None where gold is exact.
     """
 
     scores: ItemScores
@@ -65,19 +68,30 @@ class TiltDraws:
     log_evidence: FloatArray
     negative_slope: FloatArray
     effective_size: FloatArray
+    gold_error: FloatArray | None = None
 
     @property
     def log_ratio(self) -> FloatArray:
-        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); gold is not looked at.
+        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item).
 
-        0 for an item without a label of a known labeler.
+        0 for an item without a label of a known labeler. Exact gold is not looked at; fallible gold
+        is one more label.
         """
         score = self.scores.current[self.component]
         ratio = self.intercept[:, None] + self.slope[:, None] * score
-        return np.where(self.scores.current_used, ratio, 0.0)
+        ratio = np.where(self.scores.current_used, ratio, 0.0)
+        if self.gold_error is None:
+            return ratio
+        return with_gold_evidence(ratio, self.scores.panel.current.gold, self.gold_error)
 
 
-def tilt_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Generator) -> TiltDraws:
+def tilt_draws(
+    scores: ItemScores,
+    *,
+    n_draws: int = 1_000,
+    rng: np.random.Generator,
+    gold_error: GoldError = EXACT,
+) -> TiltDraws:
     """Draws of the rates of all current groups, scores mixed by their evidence.
 
     Parameters
@@ -88,6 +102,8 @@ def tilt_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Gener
         Draws over all scores together.
     rng : numpy.random.Generator
         Source of randomness.
+    gold_error : GoldError
+        How often gold is wrong.
 
     Returns
     -------
@@ -101,13 +117,13 @@ def tilt_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Gener
         label of a known labeler.
     """
     past, now = scores.panel.history, scores.panel.current
-    lines, present, place = _lines(scores, n_draws, rng)
+    lines, present, place = _lines(scores, n_draws, rng, gold_error)
     law = np.flatnonzero(scores.history_used & (place[past.group_idx] >= 0))
     log_evidence = np.array([line.log_evidence for line in lines])
     weight = softmax(EVIDENCE_POWER * log_evidence)
     count = dealt(weight, n_draws)
     component = rng.permutation(np.repeat(np.arange(len(lines)), count))
-    intercept, slope = np.empty(n_draws), np.empty(n_draws)
+    intercept, slope, error = np.empty((3, n_draws))
     alpha, history_prevalence = np.empty((2, n_draws, present.size))
     prevalence, item_rate = np.empty((2, n_draws, now.n_groups))
     for c, line in enumerate(lines):
@@ -117,9 +133,11 @@ def tilt_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Gener
             part, scores.history[c, law], place[past.group_idx[law]], rng
         )
         slope[rows], alpha[rows] = part.slope, part.intercept
+        error[rows] = 0.0 if part.gold_error is None else part.gold_error
         prevalence[rows], item_rate[rows] = current_draws(
-            intercept[rows], slope[rows], scores.current[c], scores.current_used, now, rng
-        )
+            intercept[rows], slope[rows], scores.current[c], scores.current_used, now, rng,
+            part.gold_error,
+        )  # fmt: skip
     names = past.groups("history")
     return TiltDraws(
         scores=scores,
@@ -136,11 +154,12 @@ def tilt_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Gener
         log_evidence=log_evidence,
         negative_slope=np.array([line.negative_slope for line in lines]),
         effective_size=np.array([line.effective_size for line in lines]),
+        gold_error=None if gold_error.exact else error,
     )
 
 
 def _lines(
-    scores: ItemScores, n_draws: int, rng: np.random.Generator
+    scores: ItemScores, n_draws: int, rng: np.random.Generator, error: GoldError
 ) -> tuple[list[Calibration], IntArray, IntArray]:
     """Calibrated line of each score; the history groups with gold; each group's place in them."""
     past = scores.panel.history
@@ -156,14 +175,22 @@ def _lines(
     place[present] = np.arange(present.size)
     prior = np.clip(scores.fit.prevalence[present], *PREVALENCE_LIMITS)
     lines = [
-        calibrate(row[known], past.gold[known], prior, gold_group, n_draws=n_draws, rng=rng)
+        calibrate(
+            row[known], past.gold[known], prior, gold_group,
+            n_draws=n_draws, gold_error=error, rng=rng,
+        )
         for row in scores.history
-    ]
+    ]  # fmt: skip
     return lines, present, place
 
 
 def tilt(
-    history: Labels, current: Labels, *, n_draws: int = 1_000, random_seed: int = 0
+    history: Labels,
+    current: Labels,
+    *,
+    n_draws: int = 1_000,
+    random_seed: int = 0,
+    gold_error: GoldError = EXACT,
 ) -> TiltDraws:
     """Scores, calibration and draws in one call.
 
@@ -175,6 +202,9 @@ def tilt(
         Posterior draws.
     random_seed : int
         Seeds folds and draws; with the same seed the same result, whatever the order of rows.
+    gold_error : GoldError
+        How often gold is wrong; see `gold_error_of`. The scores still come from a fit that takes
+        gold as the truth: they only order the items, and fallible gold calibrates them.
 
     Returns
     -------
@@ -196,4 +226,5 @@ def tilt(
     """
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
     scores = item_scores(history, current, random_seed=int(fold_seed))
-    return tilt_draws(scores, n_draws=n_draws, rng=np.random.default_rng(int(draw_seed)))
+    rng = np.random.default_rng(int(draw_seed))
+    return tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error)

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.estimators.gold_error import gold_weight
 from hero_bayes.estimators.kernels import class_probability
 from hero_bayes.estimators.prevalence_draws import draw_prevalence
 from hero_bayes.estimators.score_calibration import BLOCK, Calibration
@@ -21,6 +22,7 @@ def draw_rounds(
     score: FloatArray,
     used: NDArray[np.bool_],
     gold: FloatArray,
+    gold_weight: FloatArray,
     group_idx: IntArray,
     at_prevalence: FloatArray,
     at_item: FloatArray,
@@ -30,22 +32,28 @@ def draw_rounds(
     """Fill prevalence and item rate (draw, group) from uniform numbers, item by item.
 
     Each prevalence is drawn exactly from its posterior under a Beta(1, 1) prior, then the truth of
-    every item without gold.
+    every item without exact gold. ``gold_weight`` (draw,) is the evidence of one gold label in
+    nats, infinite where gold is exact.
     """
     n_groups = prevalence.shape[1]
+    exact = not np.isfinite(gold_weight).any()
     size, positive = np.zeros(n_groups), np.zeros(n_groups)
     for i in range(gold.size):
         size[group_idx[i]] += 1.0
-        if gold[i] == 1.0:
+        if exact and gold[i] == 1.0:
             positive[group_idx[i]] += 1.0
     for d in range(intercept.size):
         for g in range(n_groups):
-            chosen = np.flatnonzero((group_idx == g) & np.isnan(gold))
+            chosen = np.flatnonzero((group_idx == g) & (np.isnan(gold) | (not exact)))
             ratio = np.zeros(chosen.size)
             for place in range(chosen.size):
                 i = chosen[place]
                 if used[i]:
                     ratio[place] = intercept[d] + slope[d] * score[i]
+                if gold[i] == 1.0:
+                    ratio[place] += gold_weight[d]
+                elif gold[i] == 0.0:
+                    ratio[place] -= gold_weight[d]
             negative = size[g] - positive[g] - chosen.size
             m = draw_prevalence(ratio, 1.0 + positive[g], 1.0 + negative, at_prevalence[d, g])
             count = positive[g]
@@ -118,8 +126,13 @@ def current_draws(
     used: NDArray[np.bool_],
     current: Labels,
     rng: np.random.Generator,
+    gold_error: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Prevalence and item rate (draw, group) given the lines of each draw."""
+    """Prevalence and item rate (draw, group) given the lines of each draw.
+
+    ``gold_error`` (draw,) is P(gold != truth); None where gold is exact.
+    """
+    error = np.zeros(slope.size) if gold_error is None else gold_error
     prevalence, item_rate = np.empty((2, slope.size, current.n_groups))
     block = max(1, BLOCK // max(current.n_items, 1))
     for begin in range(0, slope.size, block):
@@ -131,6 +144,7 @@ def current_draws(
             score,
             used,
             current.gold,
+            gold_weight(error[rows]),
             current.group_idx,
             rng.random((n_rows, current.n_groups)),
             rng.random((n_rows, current.n_items)),

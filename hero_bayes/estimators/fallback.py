@@ -1,0 +1,300 @@
+"""What `auto` says where the labels cannot be calibrated: a wide posterior, and why it is wide."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.data.panel import Panel
+from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
+from hero_bayes.estimators.item_scores import vote_logit
+from hero_bayes.estimators.label_laws import COUNT_LIMIT, count_change, thin
+from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
+from hero_bayes.estimators.tilt_parts import current_draws, law_of_history
+
+__all__ = ["FallbackDraws", "Shortfall", "fallback", "shortfall"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
+
+#: The share of positives in history: Beta with both parameters at this value.
+SHARE_PRIOR = 0.5
+#: Nats of evidence in one unit of vote logit: log-normal around 1 with this log-scale deviation.
+LOG_SLOPE_SD = 1.0
+PROPOSALS = 4_000
+NEWTON_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why the labels cannot be calibrated.
+
+    Attributes
+    ----------
+    kind : {"gold", "labelers"}
+        Too little gold in history, or no current labeler that history knows.
+    value : float
+        The number that falls short: gold items of the scarcer class, or known labelers.
+    fewest : int
+        What it must reach.
+    reason : str
+        Number, limit and remedy in a sentence.
+    """
+
+    kind: str
+    value: float
+    fewest: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class FallbackDraws:
+    """Posterior draws of the current round without calibrated labels.
+
+    Attributes
+    ----------
+    panel : Panel
+        Both rounds on one labeler coordinate.
+    prevalence, item_rate : float array (draw, group)
+    intercept, slope : float array (draw,)
+        Log-likelihood ratio of an item whose vote logit is 0, and nats in one unit of it.
+    score : float array (current item,)
+        Vote logit, thinned where the rounds differ in labels per item.
+    used : bool array (current item,)
+        Items whose labels are read.
+    gold_error : float array (draw,), optional
+        P(gold != truth); None where gold is exact.
+    effective_size : float
+        Number of independent draws that the importance weights are worth.
+    shortfall : Shortfall
+    notes : tuple of str
+    """
+
+    panel: Panel
+    prevalence: FloatArray
+    item_rate: FloatArray
+    intercept: FloatArray
+    slope: FloatArray
+    score: FloatArray
+    used: NDArray[np.bool_]
+    gold_error: FloatArray | None
+    effective_size: float
+    shortfall: Shortfall
+    notes: tuple[str, ...]
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); 0 where not read."""
+        ratio = self.intercept[:, None] + self.slope[:, None] * self.score
+        ratio = np.where(self.used, ratio, 0.0)
+        if self.gold_error is None:
+            return ratio
+        return with_gold_evidence(ratio, self.panel.current.gold, self.gold_error)
+
+
+def shortfall(panel: Panel) -> Shortfall | None:
+    """Why the labels of the current round cannot be calibrated; None if they can."""
+    past, now = panel.history, panel.current
+    labeled = past.labels_per_item > 0
+    if not (now.labels_per_item > 0).any() or not labeled.any():
+        return Shortfall(
+            "labelers",
+            0.0,
+            1,
+            "no labeler of the current round is known from history (0, at least 1 needed): their "
+            "labels cannot be read. Let some known labelers label the current round, or add gold "
+            "to it",
+        )
+    counts = [int((past.gold[labeled] == truth).sum()) for truth in (0, 1)]
+    if min(counts) >= FEWEST_GOLD:
+        return None
+    lacking = " and ".join(f"gold {c}" for c in (0, 1) if counts[c] < FEWEST_GOLD)
+    return Shortfall(
+        "gold",
+        float(min(counts)),
+        FEWEST_GOLD,
+        f"labeled history items with gold 0: {counts[0]}, with gold 1: {counts[1]}, at least "
+        f"{FEWEST_GOLD} of each class needed: the labels cannot be calibrated. Add expert labels "
+        f"of {lacking} to the history; some 25 of each class make the interval useful",
+    )
+
+
+def fallback(
+    panel: Panel,
+    lack: Shortfall,
+    *,
+    n_draws: int = 1_000,
+    random_seed: int = 0,
+    gold_error: GoldError = EXACT,
+) -> FallbackDraws:
+    """Draws of the current rates from what little is known, wide enough to be honest.
+
+    Parameters
+    ----------
+    panel : Panel
+        The two rounds, labels of unknown labelers left out.
+    lack : Shortfall
+        From `shortfall`.
+    n_draws : int
+    random_seed : int
+    gold_error : GoldError
+        How often gold is wrong.
+
+    Returns
+    -------
+    FallbackDraws
+
+    Notes
+    -----
+    With known labelers, one assumption is left: on the whole, votes point the right way. Log odds
+    of y = 1 are a line in the vote logit s = log((k + 1/2) / (l - k + 1/2)); its slope is positive,
+    log-normal around 1, and its intercept is such that the share of positives in history is
+    q ~ Beta(1/2, 1/2), all groups together. Scarce gold may have come at random or because of its
+    class: half of the draws take P(gold | s), the other half P(s | gold), which says nothing about
+    q. From there on the draws are those of the anchored tilt. Without a known labeler the labels
+    are not read: the prevalence is Beta(1, 1), updated by gold of the current round.
+
+    Examples
+    --------
+    >>> import hero_bayes as hb
+    >>> from hero_bayes.data.panel import align
+    >>> rounds = hb.datasets.demo_rounds()
+    >>> panel = align(rounds.history.without_gold(), rounds.current)
+    >>> draws = fallback(panel, shortfall(panel), n_draws=400)
+    >>> bool(np.ptp(np.quantile(draws.item_rate, [0.05, 0.95])) > 0.4)
+    True
+    """
+    rng = np.random.default_rng([random_seed, 2])
+    now, size = panel.current, float(n_draws)
+    score, used = np.zeros(now.n_items), np.zeros(now.n_items, dtype=bool)
+    intercept, slope = np.zeros((2, n_draws))
+    errors = rng.permutation(np.resize(gold_error.points(), n_draws))
+    notes: tuple[str, ...] = ()
+    if lack.kind == "gold":
+        past, judged, notes = same_counts(panel, rng)
+        score, used = vote_logit(judged), judged.labels_per_item > 0
+        line = prior_line(past, judged, n_draws, gold_error, rng)
+        everyone = past.labels_per_item > 0
+        together = np.zeros(int(everyone.sum()), dtype=np.int64)
+        intercept, _ = law_of_history(line, vote_logit(past)[everyone], together, rng)
+        slope, size = line.slope, line.effective_size
+        errors = errors if line.gold_error is None else line.gold_error
+    error = None if gold_error.exact else errors
+    prevalence, item_rate = current_draws(intercept, slope, score, used, now, rng, error)
+    return FallbackDraws(
+        panel=panel,
+        prevalence=prevalence,
+        item_rate=item_rate,
+        intercept=intercept,
+        slope=slope,
+        score=score,
+        used=used,
+        gold_error=error,
+        effective_size=size,
+        shortfall=lack,
+        notes=notes,
+    )
+
+
+def same_counts(panel: Panel, rng: np.random.Generator) -> tuple[Labels, Labels, tuple[str, ...]]:
+    """Both rounds with as many labels an item, so that a share of votes means the same."""
+    past, now = panel.history, panel.current
+    factor, ratio = count_change(past, now)
+    if factor <= COUNT_LIMIT:
+        return past, now, ()
+    note = "items of one round have more labels: each was scored by a random part of them"
+    if ratio > 1.0:
+        return past, thin(now, past, rng), (note,)
+    return thin(past, now, rng), now, (note,)
+
+
+def prior_line(
+    past: Labels,
+    now: Labels,
+    n_draws: int,
+    gold_error: GoldError,
+    rng: np.random.Generator,
+    n_proposals: int = PROPOSALS,
+) -> Calibration:
+    """Draws of the line from its prior and what gold there is; see `fallback`."""
+    score, used = vote_logit(past), past.labels_per_item > 0
+    value, count = np.unique(score[used], return_counts=True)
+    share = count / count.sum()
+    slope = np.exp(LOG_SLOPE_SD * rng.standard_normal(n_proposals))
+    positive = np.clip(rng.beta(SHARE_PRIOR, SHARE_PRIOR, n_proposals), 1e-9, 1.0 - 1e-9)
+    alpha = intercepts(value, share, slope, positive)
+    error = rng.choice(gold_error.points(), n_proposals)
+    known, known_now = past.has_gold & used, now.has_gold & (now.labels_per_item > 0)
+    s, y = score[known], past.gold[known]
+    s_now, y_now = vote_logit(now)[known_now], now.gold[known_now]
+
+    def given_score(s: FloatArray, y: FloatArray) -> FloatArray:
+        """Log P(gold | s), summed over items."""
+        line = alpha[:, None] + slope[:, None] * s
+        return log_seen(expit(np.where(y == 1.0, line, -line)), error[:, None]).sum(axis=1)
+
+    def of_class(y: FloatArray) -> FloatArray:
+        """Log P(gold) in history, summed over items."""
+        ones, zeros = (y == 1.0).sum(), (y == 0.0).sum()
+        return ones * log_seen(positive, error) + zeros * log_seen(1.0 - positive, error)
+
+    by_class = given_score(s_now, y_now) - of_class(y_now)
+    at_random = given_score(s, y) + by_class
+    chosen, sizes = [], []
+    for log_weight, n in (
+        (at_random, (n_draws + 1) // 2),
+        (at_random - of_class(y), n_draws // 2),
+    ):
+        weight = np.exp(log_weight - log_weight.max())
+        weight /= weight.sum()
+        sizes.append(1.0 / np.sum(weight**2))
+        at = (np.arange(n) + rng.random()) / max(n, 1)
+        chosen.append(np.minimum(np.searchsorted(np.cumsum(weight), at), n_proposals - 1))
+    rows = rng.permutation(np.concatenate(chosen))
+    return Calibration(
+        intercept=alpha[rows, None],
+        slope=slope[rows],
+        information=np.ones(1),
+        log_evidence=0.0,
+        negative_slope=0.0,
+        effective_size=float(min(sizes)),
+        gold_error=None if gold_error.exact else error[rows],
+    )
+
+
+def log_seen(chance: FloatArray, error: FloatArray) -> FloatArray:
+    """Log probability that gold says what has this chance of being true."""
+    return np.asarray(np.log(np.maximum(error + (1.0 - 2.0 * error) * chance, 1e-300)))
+
+
+@njit(cache=True)
+def intercepts(
+    value: FloatArray, share: FloatArray, slope: FloatArray, positive: FloatArray
+) -> FloatArray:
+    """Alpha with sum share expit(alpha + slope value) = positive, by Newton in a bracket."""
+    out = np.empty(slope.size)
+    for d in range(slope.size):
+        target = np.log(positive[d]) - np.log1p(-positive[d])
+        low, high = target - slope[d] * np.max(value), target - slope[d] * np.min(value)
+        alpha = 0.5 * (low + high)
+        for _ in range(NEWTON_STEPS):
+            mean, bend = 0.0, 0.0
+            for k in range(value.size):
+                chance = 1.0 / (1.0 + np.exp(-(alpha + slope[d] * value[k])))
+                mean += share[k] * chance
+                bend += share[k] * chance * (1.0 - chance)
+            if mean < positive[d]:
+                low = alpha
+            else:
+                high = alpha
+            new = alpha + (positive[d] - mean) / max(bend, 1e-300)
+            if not (low < new < high):
+                new = 0.5 * (low + high)
+            if abs(new - alpha) < 1e-10:
+                break
+            alpha = new
+        out[d] = alpha
+    return out
