@@ -8,6 +8,7 @@ from hero_bayes.data.counts import gold_code
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel
 from hero_bayes.errors import Refusal
+from hero_bayes.models.gold import GoldError, fallible, gold_error_rate
 from hero_bayes.models.labelers import LabelerLayer
 from hero_bayes.models.truth import TruthPrior
 
@@ -31,24 +32,29 @@ def two_rounds(
     current_labelers: LabelerLayer,
     *,
     unlabeled_power: float = 1.0,
+    gold_error: GoldError = None,
 ) -> None:
     """Add the labels and gold of both rounds to the model on the stack.
 
     Registers the deterministic ``class_log_likelihood`` (item, truth) of the current items, and one
     potential a round, ``history_labels`` and ``current_labels``, with the log-likelihood of each
     item (of each prompt, where the outcome layer ties a prompt's items together), summed over the
-    truth where gold is missing. ``unlabeled_power`` multiplies it for items without gold.
+    truth where gold is missing. ``unlabeled_power`` multiplies it for items without gold. With
+    ``gold_error`` (:func:`hero_bayes.models.gold.gold_error_rate`) gold is evidence in
+    ``class_log_likelihood`` like a label, and the sum runs over both truths of every item.
     """
+    error = gold_error_rate(gold_error)
     past, now = _gold(panel.history, "history_"), _gold(panel.current, "")
-    history = history_labelers.class_log_likelihood(panel.history, "history_", past.shape[0])
-    current = pm.Deterministic(
-        "class_log_likelihood",
-        current_labelers.class_log_likelihood(panel.current, "", now.shape[0]),
-        dims=("item", "truth"),
+    history, known_past = fallible(
+        history_labelers.class_log_likelihood(panel.history, "history_", past.shape[0]), past, error
     )
-    terms, dim = outcome.history.log_likelihood(history, past)
+    current, known_now = fallible(
+        current_labelers.class_log_likelihood(panel.current, "", now.shape[0]), now, error
+    )
+    current = pm.Deterministic("class_log_likelihood", current, dims=("item", "truth"))
+    terms, dim = outcome.history.log_likelihood(history, known_past)
     pm.Potential("history_labels", _tempered(terms, dim, past, unlabeled_power), dims=dim)
-    terms, dim = outcome.current.log_likelihood(current, now)
+    terms, dim = outcome.current.log_likelihood(current, known_now)
     pm.Potential("current_labels", _tempered(terms, dim, now, unlabeled_power), dims=dim)
 
 

@@ -6,6 +6,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.likelihoods.shared_effect import LOADING_BOUND
 from hero_bayes.models.composition import coordinates, two_rounds
+from hero_bayes.models.gold import GoldError
 from hero_bayes.models.prevalence import prevalence
 from hero_bayes.models.rigid import rigid
 from hero_bayes.models.shared_effects import correlated_labelers
@@ -24,6 +25,7 @@ def correlated(
     family: bool | None = None,
     unlabeled_power: float = 1.0,
     loading_bound: float = LOADING_BOUND,
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Gold-anchored latent classes whose labelers err on the same items.
 
@@ -50,6 +52,9 @@ def correlated(
         less against gold.
     loading_bound : float
         The number of quadrature nodes is made for loadings up to this.
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`).
 
     Returns
     -------
@@ -89,5 +94,12 @@ def correlated(
             loading_bound=loading_bound,
         )
         outcome = prevalence(panel, prevalence_prior)
-        two_rounds(panel, outcome, layer, rigid(layer), unlabeled_power=unlabeled_power)
+        two_rounds(
+            panel,
+            outcome,
+            layer,
+            rigid(layer),
+            unlabeled_power=unlabeled_power,
+            gold_error=gold_error,
+        )
     return model

@@ -5,6 +5,7 @@ import pymc as pm
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.models.composition import coordinates, two_rounds
+from hero_bayes.models.gold import GoldError
 from hero_bayes.models.independent import flat
 from hero_bayes.models.prevalence import prevalence
 from hero_bayes.models.rigid import rigid
@@ -17,6 +18,7 @@ def hero(
     prevalence_prior: tuple[float, float] = (1.0, 1.0),
     sensitivity_prior: tuple[float, float] = (1.0, 1.0),
     specificity_prior: tuple[float, float] = (1.0, 1.0),
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Gold-anchored Dawid-Skene over history and current round, flat priors.
 
@@ -29,6 +31,9 @@ def hero(
     history, current : Labels
     prevalence_prior, sensitivity_prior, specificity_prior : tuple of float
         Beta parameters; (1, 1) is flat.
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`).
 
     Returns
     -------
@@ -48,5 +53,6 @@ def hero(
     panel = align(history, current, unseen="drop")
     with pm.Model(coords=coordinates(panel)) as model:
         rates = flat(sensitivity_prior, specificity_prior)
-        two_rounds(panel, prevalence(panel, prevalence_prior), rates, rigid(rates))
+        outcome = prevalence(panel, prevalence_prior)
+        two_rounds(panel, outcome, rates, rigid(rates), gold_error=gold_error)
     return model

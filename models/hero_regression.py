@@ -9,6 +9,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.errors import Refusal
 from hero_bayes.models.composition import coordinates, two_rounds
+from hero_bayes.models.gold import GoldError
 from hero_bayes.models.independent import flat
 from hero_bayes.models.regression import regression
 from hero_bayes.models.rigid import rigid
@@ -22,6 +23,7 @@ def hero_regression(
     slope_prior: float = 1.0,
     sensitivity_prior: tuple[float, float] = (1.0, 1.0),
     specificity_prior: tuple[float, float] = (1.0, 1.0),
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Gold-anchored Dawid-Skene whose truth depends on covariates: the Bayesian cousin of HERO-2.
 
@@ -39,6 +41,9 @@ def hero_regression(
         Standard deviation of the slopes' prior, per standard deviation of a covariate over history.
     sensitivity_prior, specificity_prior : tuple of float
         Beta parameters; (1, 1) is flat.
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`).
 
     Returns
     -------
@@ -62,5 +67,6 @@ def hero_regression(
     coords = {**coordinates(panel), "covariate": list(features.names)}
     with pm.Model(coords=coords) as model:
         rates = flat(sensitivity_prior, specificity_prior)
-        two_rounds(panel, regression(panel, features, slope_prior), rates, rigid(rates))
+        outcome = regression(panel, features, slope_prior)
+        two_rounds(panel, outcome, rates, rigid(rates), gold_error=gold_error)
     return model

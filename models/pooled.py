@@ -5,6 +5,7 @@ import pymc as pm
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.models.composition import coordinates, two_rounds
+from hero_bayes.models.gold import GoldError
 from hero_bayes.models.independent import partially_pooled
 from hero_bayes.models.prevalence import prevalence
 from hero_bayes.models.rigid import rigid
@@ -18,6 +19,7 @@ def pooled(
     sensitivity_prior: tuple[float, float] = (1.0, 1.0),
     specificity_prior: tuple[float, float] = (1.0, 1.0),
     spread_prior: float = 1.0,
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Gold-anchored Dawid-Skene whose labelers come from a population.
 
@@ -34,6 +36,9 @@ def pooled(
         Mean and standard deviation of the population mean, on the logit scale.
     spread_prior : float
         Scale of the half-normal prior of the population's standard deviation, on the logit scale.
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`).
 
     Returns
     -------
@@ -45,5 +50,6 @@ def pooled(
     panel = align(history, current, unseen="include")
     with pm.Model(coords=coordinates(panel)) as model:
         rates = partially_pooled(sensitivity_prior, specificity_prior, spread_prior)
-        two_rounds(panel, prevalence(panel, prevalence_prior), rates, rigid(rates))
+        outcome = prevalence(panel, prevalence_prior)
+        two_rounds(panel, outcome, rates, rigid(rates), gold_error=gold_error)
     return model

@@ -6,6 +6,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.models.composition import coordinates, two_rounds
 from hero_bayes.models.drift import drift
+from hero_bayes.models.gold import GoldError
 from hero_bayes.models.independent import partially_pooled
 from hero_bayes.models.prevalence import prevalence
 
@@ -23,6 +24,7 @@ def pooled_drift(
     spread: float = 0.25,
     shift_prior: float | None = None,
     spread_prior: float | None = None,
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Gold-anchored Dawid-Skene whose labelers may have changed since history.
 
@@ -40,6 +42,9 @@ def pooled_drift(
         Scale of the half-normal prior of the population's standard deviation.
     shift_sensitivity, shift_specificity, spread, shift_prior, spread_prior : float
         The drift; with the defaults no common shift, and moves of 0.25 on the logit scale.
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`).
 
     Returns
     -------
@@ -57,5 +62,6 @@ def pooled_drift(
             shift_prior=shift_prior,
             spread_prior=spread_prior,
         )
-        two_rounds(panel, prevalence(panel, prevalence_prior), rates, moved)
+        outcome = prevalence(panel, prevalence_prior)
+        two_rounds(panel, outcome, rates, moved, gold_error=gold_error)
     return model

@@ -6,6 +6,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
 from hero_bayes.errors import Refusal
 from hero_bayes.models.composition import coordinates, two_rounds
+from hero_bayes.models.gold import GoldError
 from hero_bayes.models.independent import flat, partially_pooled
 from hero_bayes.models.prompt_difficulty import prompt_difficulty
 from hero_bayes.models.rigid import rigid
@@ -23,6 +24,7 @@ def prompt_labels(
     icc_prior: tuple[float, float] = (1.0, 1.0),
     sensitivity_prior: tuple[float, float] = (1.0, 1.0),
     specificity_prior: tuple[float, float] = (1.0, 1.0),
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Several generations per prompt, each judged by fallible labelers.
 
@@ -41,6 +43,9 @@ def prompt_labels(
     sensitivity_prior, specificity_prior : tuple of float
         Of the labeler layer: Beta parameters ("flat"), or mean and standard deviation of the
         population mean on the logit scale ("pooled").
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`).
 
     Returns
     -------
@@ -71,7 +76,6 @@ def prompt_labels(
     panel = align(history, current, unseen=unseen)
     with pm.Model(coords=coordinates(panel)) as model:
         rates = layer(sensitivity_prior, specificity_prior)
-        two_rounds(
-            panel, prompt_difficulty(panel, prevalence_prior, icc_prior), rates, rigid(rates)
-        )
+        outcome = prompt_difficulty(panel, prevalence_prior, icc_prior)
+        two_rounds(panel, outcome, rates, rigid(rates), gold_error=gold_error)
     return model

@@ -123,10 +123,11 @@ def adjust(
     evidence = fit["evidence"].to_dataset()
     log_ratio = evidence["log_likelihood_ratio"].transpose("chain", "draw", "item").to_numpy()
     flat = log_ratio.reshape(-1, log_ratio.shape[-1])
+    known = evidence["gold"].to_numpy()  # what the fit took for the truth
     results = []
     for group in range(current.n_groups):
         item_idx = np.flatnonzero(current.group_idx == group)
-        clamped = clamp_gold(flat[:, item_idx], current.gold[item_idx])
+        clamped = clamp_gold(flat[:, item_idx], known[item_idx])
         results.append(
             adjust_group(
                 clamped,

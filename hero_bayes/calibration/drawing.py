@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
-from hero_bayes.inference.graph import QUICK
+from hero_bayes.inference.graph import GOLD_ERROR, QUICK
 from hero_bayes.inference.label_chances import LABEL_PARTS, label_data, positive_chances
 from hero_bayes.inference.truth_chances import truth_chances
 
@@ -98,7 +98,11 @@ def simulate_rounds(
         positive = positive_chances(labels, where, truth, values, now, rng)
         label = (rng.random(labels.n_labels) < positive).astype(np.int8)
         label = label[np.lexsort((label, labels.labeler_idx, item_idx))]
-        gold = np.where(labels.has_gold, truth, np.nan)
+        said = truth
+        if GOLD_ERROR in values:
+            wrong = rng.random(labels.n_items) < values[GOLD_ERROR]
+            said = np.where(wrong, 1.0 - truth, truth)
+        gold = np.where(labels.has_gold, said, np.nan)
         rounds.append(replace(labels, label=label, gold=gold))
         if role == "":
             sizes = np.bincount(labels.group_idx, minlength=labels.n_groups)

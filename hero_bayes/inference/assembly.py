@@ -91,7 +91,10 @@ def group_dataset(history: Labels, current: Labels) -> xr.Dataset:
 
 
 def evidence_dataset(now: CurrentRound, current: Labels) -> xr.Dataset:
-    """Log-likelihood ratio of the current items' labels for the kept draws, with gold and group."""
+    """Log-likelihood ratio of the current items' labels for the kept draws, with gold and group.
+
+    The gold of ``current`` is the truth; gold that may be wrong is part of the ratio.
+    """
     groups = np.array(current.groups("current"), dtype=object)
     return xr.Dataset(
         {
@@ -129,9 +132,12 @@ def assemble(
     criticism: bool = False,
 ) -> xr.DataTree:
     """Posterior, evidence, sampler statistics and, for ArviZ's model criticism, what it reads."""
+    evidence = evidence_dataset(result.now, program.clamped(current))
+    if not program.gold_is_exact:
+        evidence["fallible_gold"] = ("item", current.gold)
     groups: dict[str, xr.Dataset] = {
         "posterior": posterior_dataset(result, current),
-        "evidence": evidence_dataset(result.now, current),
+        "evidence": evidence,
         "constant_data": group_dataset(history, current),
     }
     if result.sample_stats is not None:

@@ -11,7 +11,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.inference.current import kept_draws
-from hero_bayes.inference.graph import batched, evidence_function
+from hero_bayes.inference.graph import GOLD_ERROR, batched, evidence_function
 from hero_bayes.inference.label_chances import label_data, positive_chances
 from hero_bayes.inference.outcome import outcome_of
 from hero_bayes.inference.program import Program
@@ -107,9 +107,10 @@ def predicted_labels(
 ) -> tuple[xr.Dataset, xr.Dataset] | None:
     """Labels that the fitted labelers would give to the same items, beside those they gave.
 
-    Truth is drawn anew from its prior (gold stays), then every label from its labeler's rates (and,
-    under ``correlated``, from an effect of the item drawn anew): a replication of the tables, whose
-    numbers of positive labels an item show whether labelers err as the model says.
+    Truth is drawn anew from its prior (gold stays, or is evidence where it may be wrong), then
+    every label from its labeler's rates (and, under ``correlated``, from an effect of the item
+    drawn anew): a replication of the tables, whose numbers of positive labels an item show whether
+    labelers err as the model says.
 
     Returns
     -------
@@ -149,9 +150,19 @@ def replicate(
     """New labels of one round at one draw of the parameters."""
     rates = "current_" if role == "current" and "current_sensitivity" in draw else ""
     chance = truth_chances(labels, role, draw, rng)
-    truth = np.where(labels.has_gold, labels.gold, rng.random(labels.n_items) < chance)
+    if GOLD_ERROR in draw:
+        chance = given_gold(chance, labels.gold, draw[GOLD_ERROR])
+    drawn = (rng.random(labels.n_items) < chance).astype(float)
+    truth = drawn if GOLD_ERROR in draw else np.where(labels.has_gold, labels.gold, drawn)
     positive = positive_chances(labels, labels.labeler_idx, truth, draw, rates, rng)
     return (rng.random(labels.n_labels) < positive).astype(np.int8)
+
+
+def given_gold(chance: FloatArray, gold: FloatArray, error: FloatArray) -> FloatArray:
+    """P(truth 1) of every item given gold that is wrong with this probability, where it has any."""
+    one = chance * np.where(gold == 1.0, 1.0 - error, error)
+    zero = (1.0 - chance) * np.where(gold == 0.0, 1.0 - error, error)
+    return np.where(np.isnan(gold), chance, one / (one + zero))
 
 
 def sums_between(values: NDArray[np.int8], ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ def current_round(
     evidence : callable
         From draws to ``log_ratio`` (draw, item) and what the outcome layer needs.
     current : Labels
-        The current round; its gold is clamped.
+        The current round; its gold is clamped, so that fallible gold must not be in it.
     outcome : Outcome
         How a group's rate is drawn.
     cut : bool

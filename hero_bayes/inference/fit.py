@@ -79,7 +79,10 @@ def fit(
         and gold alone, then draws the current prevalence exactly; "joint" is one model over
         everything.
     priors : mapping, optional
-        Keyword arguments of the factory.
+        Keyword arguments of the factory. The layers of labelers take ``gold_error``, how often gold
+        is wrong: None (never), a number in [0, 0.5) where P(gold != truth) is known, the same for
+        both truths, or the parameters (a, b) of a Beta prior under which it is estimated, such as
+        ``priors={"gold_error": (2, 38)}`` for about 5 %. Gold is then evidence, not truth.
     random_seed : int, optional
         The same seed gives the same draws. Chosen and recorded when None.
     draws, chains : int
@@ -236,7 +239,7 @@ def run(
     now = current_round(
         draws,
         program.evidence,
-        current,
+        program.clamped(current),
         outcome,
         cut=program.cut,
         rng=np.random.default_rng(current_seed),
@@ -351,7 +354,7 @@ def _at_mode(program: Program, current: Labels, start: Start) -> Draws:
     values = first(deterministic_function(full, stored_variables(full))(one(found.values)))
     draws = named_dataset({name: value[None, None] for name, value in values.items()}, full)
     evidence = first(program.evidence(one(found.values)))
-    now = at_mode(values, evidence, current, outcome_of(full, cut=False))
+    now = at_mode(values, evidence, program.clamped(current), outcome_of(full, cut=False))
     attributes = {
         "inference_library": "scipy",
         "largest_gradient": found.largest_gradient,

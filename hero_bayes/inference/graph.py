@@ -21,6 +21,8 @@ FloatArray = NDArray[np.float64]
 QUICK = CompileMode(linker="py", optimizer="fast_compile")
 
 EVIDENCE = "class_log_likelihood"
+#: A model with a variable of this name takes gold as evidence that may be wrong.
+GOLD_ERROR = "gold_error"
 #: Draws evaluated at once.
 SLICE = 64
 

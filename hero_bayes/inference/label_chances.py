@@ -1,6 +1,7 @@
 """P(label 1) of every label, given the truth and one draw of a model's parameters."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -8,17 +9,20 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.inference.graph import GOLD_ERROR
 
 __all__ = ["LABEL_PARTS", "label_data", "positive_chances"]
 
 FloatArray = NDArray[np.float64]
 #: What the labeler layer ``correlated`` says of labels, beside the rates.
 LABEL_PARTS = ("label_logit", "loading", "family_loading")
+#: Known numbers of a model that labels and gold arise from.
+LABEL_DATA = ("labeler_family", GOLD_ERROR)
 
 
-def label_data(model: pm.Model) -> dict[str, NDArray[np.int64]]:
-    """Data of the model that :func:`positive_chances` reads beside the draws."""
-    return {v.name: v.get_value() for v in model.data_vars if v.name == "labeler_family"}
+def label_data(model: pm.Model) -> dict[str, NDArray[Any]]:
+    """Data of the model that simulated labels and gold are made from, beside the draws."""
+    return {v.name: v.get_value() for v in model.data_vars if v.name in LABEL_DATA}
 
 
 def positive_chances(

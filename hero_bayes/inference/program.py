@@ -1,7 +1,7 @@
 """A model compiled once, to be fitted again and again to tables of the same make."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 from hero_bayes.inference.current import EvidenceFunction
 from hero_bayes.inference.density import Density
-from hero_bayes.inference.graph import LONG_DIMS, evidence_function
+from hero_bayes.inference.graph import GOLD_ERROR, LONG_DIMS, evidence_function
 from hero_bayes.inference.outcome import Outcome, outcome_of
 from hero_bayes.inference.resolve import build
 from hero_bayes.inference.sampling import compile_nuts
@@ -50,6 +50,17 @@ class Program:
     def outcome(self) -> Outcome:
         """How the current prevalence is drawn."""
         return outcome_of(self.full, cut=self.cut)
+
+    @property
+    def gold_is_exact(self) -> bool:
+        """Whether gold is the truth; else the model's class log-likelihood holds what it says."""
+        return GOLD_ERROR not in self.full.named_vars
+
+    def clamped(self, current: Labels) -> Labels:
+        """The current round with the gold that is known to be the truth, and no other."""
+        if self.gold_is_exact:
+            return current
+        return replace(current, gold=np.full(current.n_items, np.nan))
 
     @cached_property
     def find_start(self) -> StartFinder:

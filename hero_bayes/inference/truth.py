@@ -19,7 +19,7 @@ def posterior_truth(fit: xr.DataTree) -> xr.DataArray:
     xarray.DataArray
         P(y_i = 1 | labels, parameters), (chain, draw, item): its mean over draws is the posterior
         probability, its spread the part of the uncertainty that comes from labelers and prevalence.
-        Gold items are 1 or 0 exactly.
+        Gold items are 1 or 0 exactly, unless the fit allowed for errors of gold (``gold_error``).
 
     Raises
     ------
