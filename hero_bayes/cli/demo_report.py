@@ -186,9 +186,10 @@ def assumption(story: Story) -> str:
     if story.model in SHARING:
         chosen = f" {story.chosen}." if story.chosen else ""
         return (
-            f"{seen}{chosen}\nThe {interval} takes labels to mean now what they meant on gold, not "
-            f"that raters are independent; it is as wide as {count(gold_of(story), 'gold verdict')} "
-            f"leave it, and {'covers' if hit else 'misses'} the truth."
+            f"{seen}{chosen}\nThe {interval} takes labels to mean now what they meant on gold, "
+            "not that raters are independent; it is as wide as "
+            f"{count(gold_of(story), 'gold verdict')} leave it, and "
+            f"{'covers' if hit else 'misses'} the truth."
         )
     if found.visible:
         cost = "counts evidence that is not there and is too narrow"
@@ -197,8 +198,8 @@ def assumption(story: Story) -> str:
     if hit:
         return f"{seen}\nThis model takes them to be independent; its {interval} covers the truth."
     return (
-        f"{seen}\nYet the {interval} of a model that takes them to be independent misses the truth, "
-        "so something else moved between the rounds."
+        f"{seen}\nYet the {interval} of a model that takes them to be independent misses the "
+        "truth, so something else moved between the rounds."
     )
 
 

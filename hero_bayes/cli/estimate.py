@@ -17,7 +17,7 @@ from hero_bayes.cli.reading import (
     split_items,
 )
 from hero_bayes.cli.tables import comparison_rows, data_counts, finding_lines, method_table
-from hero_bayes.cli.wording import METHODS, SPEAKS_OF, TITLES, count, percent, percent_range
+from hero_bayes.cli.wording import ESTIMATORS, SPEAKS_OF, TITLES, count, percent, percent_range
 from hero_bayes.errors import DataError, Refusal
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ SCHEMA_VERSION = 1
 GROUPS_TOLD = 3
 SHRINK = ("paper", "optimal")
 #: The method a reader should look at first, among those that answered.
-ANCHORED = frozenset({"gold_rates", "hero1", "hero2"})
+ANCHORED = frozenset({"gold_rates", "hero1", "hero2", "score"})
 #: How a note of hero2 begins that takes it out of the headline.
 SHIFT = "covariate shift"
-PREFERENCE = ("hero2", "hero1", "gold_rates", "dawid_skene", "majority_vote")
+PREFERENCE = ("hero2", "hero1", "score", "gold_rates", "dawid_skene", "majority_vote")
+#: The finding that puts the method first which does not take labelers to be independent.
+SHARED = "errors_shared"
 
 
 def estimate(
@@ -57,7 +59,7 @@ def estimate(
         typer.Option(metavar="FILE", help="One items file for both; split by the labels."),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help=f"all, {', '.join(METHODS)}.")
+        str, typer.Option(metavar="NAME", help=f"all, {', '.join(ESTIMATORS)}.")
     ] = "all",
     ridge: Annotated[
         str, typer.Option(metavar="cv|NUMBER", help="Penalty on the covariates of hero2.")
@@ -118,9 +120,9 @@ def estimate(
 
 def _methods(method: str) -> tuple[str, ...]:
     if method == "all":
-        return METHODS
-    if method not in METHODS:
-        raise UsageError(f"--method {method}: choose all, {', '.join(METHODS)}")
+        return ESTIMATORS
+    if method not in ESTIMATORS:
+        raise UsageError(f"--method {method}: choose all, {', '.join(ESTIMATORS)}")
     return (method,)
 
 
@@ -203,6 +205,8 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         answered = {r["method"]: r for r in rows if r["group"] == group and not r["refused"]}
         shifted = SHIFT in str(answered.get("hero2", {}).get("note", ""))
         order = [name for name in PREFERENCE if not (name == "hero2" and shifted)]
+        if any(finding.code == SHARED for finding in findings or ()):
+            order = ["score", *order]
         best = next((answered[name] for name in order if name in answered), None)
         if best is None:
             continue

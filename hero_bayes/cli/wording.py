@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 __all__ = [
     "ESTIMANDS",
+    "ESTIMATORS",
     "METHODS",
     "SPEAKS_OF",
     "TITLES",
@@ -17,6 +18,8 @@ __all__ = [
 ]
 
 METHODS = ("majority_vote", "dawid_skene", "gold_rates", "hero1", "hero2")
+#: What `hero-bayes estimate` runs: the closed forms, and the one that draws.
+ESTIMATORS = (*METHODS, "score")
 
 TITLES = {
     "majority_vote": "majority vote",
@@ -24,6 +27,7 @@ TITLES = {
     "gold_rates": "gold rates",
     "hero1": "HERO-1",
     "hero2": "HERO-2",
+    "score": "calibrated score",
     "posterior": "posterior",
     "posterior_adjusted": "posterior, adjusted",
 }

@@ -13,6 +13,7 @@ TITLES = {
     "gold_rates": "gold rates",
     "hero1": "HERO-1",
     "hero2": "HERO-2",
+    "score": "calibrated score",
 }
 VOTE = "majority_vote"
 #: A method counts as level with the best when its RMSE is less than so many Monte-Carlo errors

@@ -37,9 +37,14 @@ def fitted_rate(
     prob : float
         Of the interval; a mode has none.
     """
+    from hero_bayes.inference.exact import EXACT_MODELS
+
     _, model, *mode = method.split(":")
     try:
-        tree = _fit(rounds, model, mode[0] if mode else DEFAULT_MODE, options, random_seed)
+        if model in EXACT_MODELS:
+            tree = _drawn(rounds, model, options, random_seed)
+        else:
+            tree = _fit(rounds, model, mode[0] if mode else DEFAULT_MODE, options, random_seed)
     except Refusal:
         return {"estimate": np.nan, "lower": np.nan, "upper": np.nan}
     draws = np.asarray(tree["posterior"]["prevalence"]).ravel()
@@ -47,6 +52,20 @@ def fitted_rate(
     if draws.size == 1:
         low = high = np.nan
     return {"estimate": float(draws.mean()), "lower": float(low), "upper": float(high)}
+
+
+def _drawn(rounds: Simulation, model: str, options: FitOptions, random_seed: int) -> "xr.DataTree":
+    """A model without a sampler: nothing to compile."""
+    from hero_bayes.inference.fit import fit
+
+    return fit(
+        rounds.history,
+        rounds.current,
+        model=model,
+        random_seed=random_seed,
+        draws=options.draws,
+        chains=options.chains,
+    )
 
 
 def _fit(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hero_bayes.errors import DataError
-from hero_bayes.estimators.estimate import METHODS
+from hero_bayes.estimators.estimate import DRAWN_METHODS, METHODS
 from hero_bayes.simulation.options import (
     FitOptions,
     Hero2Options,
@@ -171,10 +171,9 @@ def _methods(content: Mapping[str, Any], problems: list[str]) -> tuple[str, ...]
     for name in asked:
         if isinstance(name, str) and name.startswith(FIT):
             problems += _fit_problems(name)
-        elif name not in METHODS:
-            problems.append(
-                f"unknown method {name!r}; one of {', '.join(METHODS)}, or fit:MODEL:MODE"
-            )
+        elif name not in (*METHODS, *DRAWN_METHODS):
+            known = ", ".join((*METHODS, *DRAWN_METHODS))
+            problems.append(f"unknown method {name!r}; one of {known}, or fit:MODEL:MODE")
     if len(set(map(str, asked))) < len(asked):
         problems.append("methods names one of them twice")
     return tuple(map(str, asked))
@@ -182,16 +181,19 @@ def _methods(content: Mapping[str, Any], problems: list[str]) -> tuple[str, ...]
 
 def _fit_problems(name: str) -> list[str]:
     """What is wrong with ``fit:MODEL`` or ``fit:MODEL:MODE``."""
+    from hero_bayes.inference.exact import EXACT_MODELS
     from hero_bayes.inference.resolve import MODES
     from hero_bayes.models import MODELS
 
     _, model, *rest = name.split(":")
     found = []
-    if model not in MODELS:
-        found.append(f"method {name!r}: unknown model {model!r}; one of {', '.join(MODELS)}")
-    if len(rest) > 1 or (rest and rest[0] not in MODES):
+    if model not in (*MODELS, *EXACT_MODELS):
+        known = ", ".join(dict.fromkeys((*MODELS, *EXACT_MODELS)))
+        found.append(f"method {name!r}: unknown model {model!r}; one of {known}")
+    modes = ("exact",) if model in EXACT_MODELS else MODES
+    if len(rest) > 1 or (rest and rest[0] not in modes):
         mode = ":".join(rest)
-        found.append(f"method {name!r}: unknown mode {mode!r}; one of {', '.join(MODES)}")
+        found.append(f"method {name!r}: unknown mode {mode!r}; one of {', '.join(modes)}")
     return found
 
 

@@ -33,6 +33,7 @@ def test_json_equals_the_python_numbers(cli, files, rounds):
         "gold_rates",
         "hero1",
         "hero2",
+        "score",
     ]
     for row in told["estimates"]:
         result = hb.estimate(
@@ -45,7 +46,9 @@ def test_json_equals_the_python_numbers(cli, files, rounds):
         assert row["reason"] is None
     assert told["data"]["history"]["items"] == rounds.history.n_items
     assert told["data"]["current"]["fingerprint"]
-    assert {entry["code"] for entry in told["findings"]} >= {"small_history"}
+    assert {entry["code"] for entry in told["findings"]} >= {"small_history", "errors_shared"}
+    # Raters share errors here, so that the method which allows for it leads.
+    assert told["finding"].startswith("calibrated score puts the rate at ")
     assert told["finding"].endswith(".")
 
 

@@ -245,3 +245,19 @@ def test_finding_when_the_majority_never_wins():
 def test_study_is_plain_data(result):
     assert dataclasses.is_dataclass(result.study)
     assert running.BATCH > 0
+
+
+def test_models_without_a_sampler_take_part():
+    content = {
+        "repetitions": 2,
+        "random_seed": 1,
+        "methods": ["hero1", "score", "fit:auto"],
+        "scenario": {"n_history": 120, "n_current": 60, "n_labelers": 5},
+        "fit": {"draws": 100, "chains": 2},
+    }
+    study = study_from_mapping(content)
+    table = run_study(study, jobs=1, progressbar=False).table
+    assert set(table["method"]) == {"hero1", "score", "fit:auto"}
+    assert np.isfinite(table["rmse"]).all()
+    with pytest.raises(DataError, match=r"unknown mode 'nuts'; one of exact"):
+        study_from_mapping(content | {"methods": ["fit:auto:nuts"]})
