@@ -176,14 +176,26 @@ def _group_share(
 
 
 def binned(past: CalibrationData, now: RoundScores, weight: float) -> ScoreEvidence:
-    """A rate of its own for every bin of the score and history group."""
+    """A rate of its own for every bin of the score and history group.
+
+    ``score_slope`` is that of the least-squares line through the items' rates.
+    """
     bins = ScoreBins.at_quantiles(past.score, number_of_bins(past.gold))
     bin_idx, n_bins = bins.of(past.score), bins.n_bins
+    if n_bins == 1:
+        raise Refusal(
+            f"all history items have the score {past.score[0]:g}: there are no bins to tell "
+            "apart. Take another score"
+        )
     counts = bin_counts(n_bins, bin_idx, past.gold, past.group_idx, past.prevalence, weight=weight)
     pm.modelcontext(None).add_coord("bin", bins.names)
     rate = pm.Beta("bin_rate", counts.first, counts.second, dims=("history_group", "bin"))
     inside = pt.clip(rate, EDGE, 1.0 - EDGE)
     log_odds = pt.log(inside) - pt.log1p(-inside)
+    middle = past.score - past.score.mean()
+    away = np.zeros_like(counts.items)
+    np.add.at(away, (past.group_idx, bin_idx), middle / (middle @ bins.centre(past.score)[bin_idx]))
+    pm.Deterministic("score_slope", (inside * pm.Data("slope_weight", away)).sum())
     gold = past.has_gold
     group_idx = pm.Data("history_gold_group_idx", past.group_idx[gold])
     _observe_gold(past, log_odds[group_idx, pm.Data("history_gold_bin", bin_idx[gold])])

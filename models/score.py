@@ -73,7 +73,8 @@ def score(
     -------
     pm.Model
         Free variables ``score_intercept`` (history_group) and ``score_slope``, or ``bin_rate``
-        (history_group, bin), and ``prevalence`` (group); deterministics ``history_prevalence``
+        (history_group, bin) with the deterministic ``score_slope`` of a line through the rates, and
+        ``prevalence`` (group); deterministics ``history_prevalence``
         (history_group), the q_g, and ``class_log_likelihood`` (item, truth), the columns being 0
         and log r. ``history_group`` holds the groups with gold; the others do not calibrate.
         ``history_weight`` (history_item), the weights behind q_g, is replaceable data.

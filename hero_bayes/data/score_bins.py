@@ -69,7 +69,10 @@ class ScoreBins:
         """
         inner = np.arange(1, n_bins) / n_bins
         edges = np.unique(np.quantile(score, inner, method="inverted_cdf"))
-        return cls(edges[edges > score.min()])
+        above = score[score > score.min()]
+        edges = edges[edges > score.min()]
+        # Where most scores are the lowest, all others make up the second bin.
+        return cls(edges if edges.size or not above.size else above.min(keepdims=True))
 
     @property
     def n_bins(self) -> int:
@@ -85,6 +88,12 @@ class ScoreBins:
     def of(self, score: FloatArray) -> IntArray:
         """Bin of each score."""
         return np.searchsorted(self.edges, score, side="right")
+
+    def centre(self, score: FloatArray) -> FloatArray:
+        """Mean of these scores in each bin, (bin,); none may be empty."""
+        bin_idx = self.of(score)
+        size = np.bincount(bin_idx, minlength=self.n_bins)
+        return np.asarray(np.bincount(bin_idx, score, self.n_bins) / size)
 
 
 @dataclass(frozen=True)

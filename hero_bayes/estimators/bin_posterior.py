@@ -98,9 +98,8 @@ def bin_posterior(
     """
     bins = ScoreBins.at_quantiles(score, number_of_bins(gold))
     bin_idx = bins.of(score)
-    size = np.bincount(bin_idx, minlength=bins.n_bins)
-    centre = np.bincount(bin_idx, score, bins.n_bins) / np.maximum(size, 1)
-    return BinPosterior(bins, bin_counts(bins.n_bins, bin_idx, gold, group_idx, prevalence), centre)
+    counts = bin_counts(bins.n_bins, bin_idx, gold, group_idx, prevalence)
+    return BinPosterior(bins, counts, bins.centre(score))
 
 
 def chance_of_falling(rate: FloatArray, found: BinPosterior) -> float:

@@ -26,7 +26,7 @@ PREDICTED_DRAWS = 100
 #: Predicted labels (draws x labels) above which they are left out.
 PREDICTED_LIMIT = 20_000_000
 #: What the log-likelihood of a round may run over: items, or prompts whose items hang together.
-ROUND_DIMS = ("history_item", "history_prompt", "item", "prompt")
+ROUND_DIMS = ("history_item", "history_gold_item", "history_prompt", "item", "prompt")
 #: What the groups of a fit speak of.
 STAGE = {
     "cut": "stage 1: history, and current items with gold",
@@ -43,7 +43,7 @@ def pointwise(
     ----------
     model : pm.Model
         The model that was sampled. Its potentials over items, or prompts, are their
-        log-likelihoods.
+        log-likelihoods, and so are the terms of variables observed over items.
     draws : Dataset
         Its draws (chain, draw, ...).
     cut : bool
@@ -58,7 +58,7 @@ def pointwise(
     """
     rounds = [
         (p, role)
-        for p in model.potentials
+        for p in (*model.observed_RVs, *model.potentials)
         for role in ROUND_DIMS
         if tuple(model.named_vars_to_dims.get(p.name, ())) == (role,)
     ]
@@ -70,8 +70,10 @@ def pointwise(
     own = set(outcome_of(model, cut=False).own) | {"prevalence"} if cut else set()
     names = [rv.name for rv in plain.free_RVs if rv.name not in own]
     inputs = [plain.rvs_to_values[rv] for rv in plain.free_RVs]
-    potentials = [plain[p.name] for p, _ in rounds]
-    terms = plain.replace_rvs_by_values(potentials)
+    observed = [plain[rv.name] for rv, _ in rounds if rv in model.observed_RVs]
+    potentials = [plain[p.name] for p, _ in rounds if p in model.potentials]
+    terms = plain.logp(vars=observed, sum=False) if observed else []
+    terms = [*terms, *plain.replace_rvs_by_values(potentials)]
     priors = plain.logp(vars=[plain[n] for n in names], jacobian=False, sum=False)
     function = batched(inputs, [pt.concatenate(terms), pt.stack([p.sum() for p in priors])])
     stored = [draws[rv.name].to_numpy() for rv in plain.free_RVs]

@@ -21,8 +21,9 @@ from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
 from hero_bayes.inference.outcome import REMEDY, outcome_of
 from hero_bayes.inference.program import Program, load_tables, make_program
-from hero_bayes.inference.resolve import check_arguments, check_exact, resolve_model
+from hero_bayes.inference.resolve import check_arguments, check_exact, drawn_exactly
 from hero_bayes.inference.sampling import sample, sample_compiled
+from hero_bayes.inference.scored import choose_model
 from hero_bayes.inference.starts import Start, anchored_start, gold_start
 from hero_bayes.inference.unconstrained import unconstrained_point
 
@@ -70,8 +71,8 @@ def fit(
         ``hero_bayes.models.MODELS`` ("hero" is the paper's), or a factory ``(history, current,
         **priors) -> pm.Model``.
     mode : {"nuts", "laplace", "map", "exact"}, optional
-        "exact" draws without a sampler, for "score" and "auto", which have no other mode. For all
-        others: NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected
+        "exact" draws without a sampler; "score" and "auto" do so by default, and "auto" has no
+        other mode. For all others, and for "score" if asked: NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected
         by importance resampling, for large tables and sweeps; or the mode on the probability
         scale, which for ``hero`` is HERO-1.
     posterior : {"cut", "joint"}
@@ -139,7 +140,7 @@ def fit(
             )
     if random_seed is None:
         random_seed = int(np.random.default_rng().integers(2**31))
-    if isinstance(model, str) and model in EXACT_MODELS:
+    if isinstance(model, str) and drawn_exactly(model, mode, EXACT_MODELS):
         check_exact(model, mode, posterior, draws, chains)
         return exact_fit(
             model,
@@ -150,15 +151,17 @@ def fit(
             draws=draws,
             chains=chains,
         )
-    name, factory = resolve_model(model)
     mode = mode or "nuts"
     check_arguments(mode, posterior, draws, tune, chains)
-    program = make_program(factory, history, current, priors=priors, posterior=posterior)
+    chosen = choose_model(model, history, current, priors, random_seed)
+    program = make_program(chosen.factory, history, current, priors=priors, posterior=posterior)
     refuse_without_labels(program.full, current)
     settings = Settings(draws, tune, chains, cores, progressbar)
     result = run(program, history, current, mode, random_seed, settings)
-    provenance = Provenance(name, mode, posterior, random_seed, dict(priors or {}))
-    return assemble(result, program, history, current, provenance, criticism=mode != "map")
+    provenance = Provenance(chosen.name, mode, posterior, random_seed, dict(priors or {}))
+    tree = assemble(result, program, history, current, provenance, criticism=mode != "map")
+    tree.attrs.update(chosen.attributes)
+    return tree
 
 
 def refit(

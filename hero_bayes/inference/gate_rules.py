@@ -257,9 +257,12 @@ def importance_check(fit: xr.DataTree) -> Check:
 
 def slope_check(fit: xr.DataTree) -> list[Check]:
     """The calibrated scores must point the right way."""
-    if "negative_slope" not in fit.attrs:
+    if "negative_slope" in fit.attrs:
+        value = float(fit.attrs["negative_slope"])
+    elif "score_slope" in fit["posterior"].data_vars:
+        value = float((fit["posterior"]["score_slope"] < 0.0).mean())
+    else:
         return []
-    value = float(fit.attrs["negative_slope"])
     passed = value <= NEGATIVE_SLOPE
     told = (
         f"P(slope < 0) is {value:.2f}, above {NEGATIVE_SLOPE:g}: on gold the labels hardly tell "

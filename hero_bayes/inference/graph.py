@@ -30,7 +30,7 @@ SLICE = 64
 #: Per-item parts of the outcome layer that the second stage needs, where a model has them.
 OFFSETS = ("covariate_log_odds", "history_covariate_log_odds")
 #: Dimensions as long as the tables: variables over them are computed when needed, never stored.
-LONG_DIMS = frozenset({"item", "history_item", "prompt", "history_prompt"})
+LONG_DIMS = frozenset({"item", "history_item", "history_gold_item", "prompt", "history_prompt"})
 
 
 def stored_variables(model: pm.Model) -> list[str]:

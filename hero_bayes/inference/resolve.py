@@ -1,7 +1,8 @@
 """Which factory a fit uses, and whether its arguments make sense."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 import pymc as pm
@@ -14,6 +15,8 @@ Factory = Callable[..., pm.Model]
 
 MODES = ("nuts", "laplace", "map")
 POSTERIORS = ("cut", "joint")
+#: The model that is drawn exactly unless another mode is asked for.
+SCORE = "score"
 #: Variables of a model that the rest of the package reads.
 REQUIRED = ("prevalence", "class_log_likelihood")
 
@@ -29,7 +32,8 @@ def resolve_model(model: str | Factory) -> tuple[str, Factory]:
         raise ValueError(
             f"model must be a name or a factory (history, current, **priors), got {model!r}"
         )
-    return getattr(model, "__name__", type(model).__name__), model
+    named = model.func if isinstance(model, partial) else model
+    return getattr(named, "__name__", type(named).__name__), model
 
 
 def check_arguments(mode: str, posterior: str, draws: int, tune: int, chains: int) -> None:
@@ -43,6 +47,13 @@ def check_arguments(mode: str, posterior: str, draws: int, tune: int, chains: in
             raise ValueError(f"{name} must be at least 1, got {value}")
 
 
+def drawn_exactly(model: str | Factory, mode: str | None, exact: Collection[str]) -> bool:
+    """Whether a model is drawn without a sampler; ``exact`` names those that can be."""
+    if not isinstance(model, str) or model not in exact:
+        return False
+    return model != SCORE or mode in (None, "exact")
+
+
 def check_exact(model: str, mode: str | None, posterior: str, draws: int, chains: int) -> None:
     """Reject what the models that are drawn exactly do not understand."""
     if mode not in (None, "exact"):
@@ -52,7 +63,8 @@ def check_exact(model: str, mode: str | None, posterior: str, draws: int, chains
         )
     if posterior != "cut":
         raise ValueError(
-            f"model={model!r} has the cut posterior alone: current labels never re-teach the scores"
+            f"mode='exact' of model={model!r} has the cut posterior alone: current labels never "
+            "re-teach the scores"
         )
     check_arguments("nuts", posterior, draws, 1, chains)
 
