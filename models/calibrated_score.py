@@ -108,10 +108,16 @@ def calibration_data(table: ScoreTable, history: Labels) -> CalibrationData:
     )
 
 
-def _observe_gold(past: CalibrationData, log_odds: TensorVariable) -> None:
-    """Gold of history, given the log odds of its items."""
+def _observe_gold(
+    past: CalibrationData, log_odds: TensorVariable, error: TensorVariable | None
+) -> None:
+    """Gold of history, given the log odds of its items and how often gold is wrong."""
     gold = pm.Data("history_gold", past.gold[past.has_gold].astype(np.int8))
-    pm.Bernoulli("gold", logit_p=log_odds, observed=gold, dims="history_gold_item")
+    known = {"observed": gold, "dims": "history_gold_item"}
+    if error is None:
+        pm.Bernoulli("gold", logit_p=log_odds, **known)
+    else:
+        pm.Bernoulli("gold", p=error + (1.0 - 2.0 * error) * pt.sigmoid(log_odds), **known)
 
 
 def line(
@@ -119,6 +125,7 @@ def line(
     now: RoundScores,
     intercept_sd: float,
     slope_prior: tuple[float, float],
+    error: TensorVariable | None,
 ) -> ScoreEvidence:
     """A line in the score, an intercept by history group."""
     # As arrays: PyTensor holds a Python float constant in single precision where that is exact.
@@ -131,6 +138,7 @@ def line(
         past,
         intercept[pm.Data("history_gold_group_idx", past.group_idx[gold])]
         + slope * pm.Data("history_gold_score", past.score[gold]),
+        error,
     )
     group_idx = pm.Data("history_group_idx", past.group_idx, dims="history_item")
     weight = pm.Data("history_weight", past.weight, dims="history_item")
@@ -175,7 +183,9 @@ def _group_share(
     return np.asarray(information / information.sum())
 
 
-def binned(past: CalibrationData, now: RoundScores, weight: float) -> ScoreEvidence:
+def binned(
+    past: CalibrationData, now: RoundScores, weight: float, error: TensorVariable | None
+) -> ScoreEvidence:
     """A rate of its own for every bin of the score and history group.
 
     ``score_slope`` is that of the least-squares line through the items' rates.
@@ -198,7 +208,7 @@ def binned(past: CalibrationData, now: RoundScores, weight: float) -> ScoreEvide
     pm.Deterministic("score_slope", (inside * pm.Data("slope_weight", away)).sum())
     gold = past.has_gold
     group_idx = pm.Data("history_gold_group_idx", past.group_idx[gold])
-    _observe_gold(past, log_odds[group_idx, pm.Data("history_gold_bin", bin_idx[gold])])
+    _observe_gold(past, log_odds[group_idx, pm.Data("history_gold_bin", bin_idx[gold])], error)
     items = counts.items / counts.items.sum(axis=1, keepdims=True)
     law = pm.Data("history_bin_weight", items, dims=("history_group", "bin"))
     positive, negative = (law * inside).sum(axis=1), (law * (1.0 - inside)).sum(axis=1)

@@ -21,6 +21,7 @@ from hero_bayes.models.calibrated_score import (
     line,
 )
 from hero_bayes.models.composition import coordinates
+from hero_bayes.models.gold import GoldError, fallible, gold_error_rate
 from hero_bayes.models.prevalence import log_class_prior
 
 __all__ = ["FORMS", "score"]
@@ -40,6 +41,7 @@ def score(
     slope_prior: tuple[float, float] = (1.0, 0.5),
     bin_weight: float = PRIOR_WEIGHT,
     prevalence_prior: tuple[float, float] = (1.0, 1.0),
+    gold_error: GoldError = None,
 ) -> pm.Model:
     """Items reduced to one score each, calibrated on gold; labelers may share errors.
 
@@ -68,6 +70,9 @@ def score(
         Gold items that the Beta prior of a bin is worth; its mean is the model's prevalence.
     prevalence_prior : tuple of float
         Beta parameters of the current prevalences; (1, 1) is flat.
+    gold_error : None, float, or pair of float
+        P(gold != truth): none (default), known, in [0, 0.5), or estimated under this Beta prior,
+        cut off at one half (:mod:`hero_bayes.models.gold`). The scores are taken as they are.
 
     Returns
     -------
@@ -125,31 +130,33 @@ def score(
         "history_gold_item": [past.items[k] for k in np.flatnonzero(past.has_gold)],
     }
     with pm.Model(coords=coords) as model:
+        error = gold_error_rate(gold_error)
         if form == "line":
-            evidence = line(past, now, intercept_sd, slope_prior)
+            evidence = line(past, now, intercept_sd, slope_prior, error)
         else:
-            evidence = binned(past, now, bin_weight)
+            evidence = binned(past, now, bin_weight, error)
         rate = pm.Beta("prevalence", *prevalence_prior, dims="group")
-        _current_round(evidence, past, current, rate)
+        _current_round(evidence, past, current, rate, error)
     return model
 
 
 def _current_round(
-    evidence: ScoreEvidence, past: CalibrationData, current: Labels, rate: TensorVariable
+    evidence: ScoreEvidence,
+    past: CalibrationData,
+    current: Labels,
+    rate: TensorVariable,
+    error: TensorVariable | None,
 ) -> None:
     """The current items: log-likelihood relative to the law of the scores in history."""
     history_rate = pm.Deterministic(
         "history_prevalence", evidence.history_prevalence, dims="history_group"
     )
     ratio = evidence.log_ratio
-    terms = pm.Deterministic(
-        "class_log_likelihood",
-        pt.stack([pt.zeros_like(ratio), ratio], axis=-1),
-        dims=("item", "truth"),
-    )
     gold = pm.Data("gold_code", gold_code(current), dims="item")
+    terms, known = fallible(pt.stack([pt.zeros_like(ratio), ratio], axis=-1), gold, error)
+    terms = pm.Deterministic("class_log_likelihood", terms, dims=("item", "truth"))
     group_idx = pm.Data("group_idx", current.group_idx, dims="item")
     overall = (history_rate * pm.Data("group_weight", past.group_weight)).sum()
-    mixed = mixture_log_likelihood(terms, log_class_prior(rate)[group_idx], gold, pt)
+    mixed = mixture_log_likelihood(terms, log_class_prior(rate)[group_idx], known, pt)
     law = pt.logaddexp(pt.log(overall) + ratio, pt.log1p(-overall))
     pm.Potential("current_labels", mixed - law, dims="item")

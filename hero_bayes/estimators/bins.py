@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, softmax
 
+from hero_bayes.data.building import check_choice
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.bin_posterior import (
@@ -14,16 +15,20 @@ from hero_bayes.estimators.bin_posterior import (
     chance_of_falling,
     fitted_line,
 )
+from hero_bayes.estimators.gold_error import EXACT, GoldError
 from hero_bayes.estimators.item_scores import ItemScores, item_scores
 from hero_bayes.estimators.score_calibration import check_gold
-from hero_bayes.estimators.tilt import EVIDENCE_POWER, TiltDraws
+from hero_bayes.estimators.tilt import EVIDENCE_POWER, TiltDraws, tilt_draws
 from hero_bayes.estimators.tilt_parts import current_draws, dealt
 
-__all__ = ["BinDraws", "bin_draws", "bin_tilt", "only"]
+__all__ = ["FORMS", "BinDraws", "bin_draws", "only", "scored_draws"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
 BoolArray = NDArray[np.bool_]
+
+#: How P(y = 1) depends on a score.
+FORMS = ("line", "bins")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,37 +177,63 @@ def only(scores: ItemScores, name: str) -> ItemScores:
     )
 
 
-def bin_tilt(
-    history: Labels, current: Labels, *, n_draws: int = 1_000, random_seed: int = 0
-) -> BinDraws:
-    """Scores, bins and draws in one call; the scores are those of the tilt.
+def scored_draws(
+    history: Labels,
+    current: Labels,
+    *,
+    form: str = "line",
+    score: str | None = None,
+    n_draws: int = 1_000,
+    random_seed: int = 0,
+    gold_error: GoldError = EXACT,
+) -> TiltDraws:
+    """Draws by line or by bins, of all scores or of one; scores are those of the tilt.
 
     Parameters
     ----------
     history, current : Labels
         The two rounds.
+    form : {"line", "bins"}
+        How P(y = 1) depends on a score.
+    score : str, optional
+        One score alone: "votes", "mean" or "model". All, mixed, by default.
     n_draws : int
         Posterior draws.
     random_seed : int
         Seeds folds and draws.
+    gold_error : GoldError
+        How often gold is wrong; bins take it as the truth.
 
     Returns
     -------
-    BinDraws
+    TiltDraws
+        A `BinDraws` for bins.
 
     Raises
     ------
     Refusal
         If the data cannot answer.
+    ValueError
+        If form or score is not known, or bins are asked to doubt gold.
 
     Examples
     --------
     >>> import hero_bayes as hb
     >>> rounds = hb.datasets.demo_rounds()
-    >>> draws = bin_tilt(rounds.history, rounds.current, n_draws=200)
-    >>> draws.item_rate.shape
-    (200, 1)
+    >>> scored_draws(rounds.history, rounds.current, form="bins", score="votes").scores.names
+    ('votes',)
     """
+    check_choice("form", form, FORMS)
+    if form == "bins" and not gold_error.exact:
+        raise ValueError(
+            'form="bins" takes gold as the truth when drawn exactly; use form="line", or '
+            'mode="nuts", which takes gold_error with bins'
+        )
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
     scores = item_scores(history, current, random_seed=int(fold_seed))
-    return bin_draws(scores, n_draws=n_draws, rng=np.random.default_rng(int(draw_seed)))
+    if score is not None:
+        scores = only(scores, score)
+    rng = np.random.default_rng(int(draw_seed))
+    if form == "bins":
+        return bin_draws(scores, n_draws=n_draws, rng=rng)
+    return tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error)
