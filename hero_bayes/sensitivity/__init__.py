@@ -1,0 +1,1 @@
+"""How wrong the assumptions must be before the answer changes."""
