@@ -135,7 +135,8 @@ def score(
             evidence = line(past, now, intercept_sd, slope_prior, error)
         else:
             evidence = binned(past, now, bin_weight, error)
-        rate = pm.Beta("prevalence", *prevalence_prior, dims="group")
+        # As float64: PyTensor holds a Python float that is exact in single precision as such.
+        rate = pm.Beta("prevalence", *map(np.float64, prevalence_prior), dims="group")
         _current_round(evidence, past, current, rate, error)
     return model
 
