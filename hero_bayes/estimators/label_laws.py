@@ -13,8 +13,10 @@ FloatArray = NDArray[np.float64]
 
 #: Labels per item have changed when they differ by this factor on average over quantiles.
 COUNT_LIMIT = 1.2
-#: Labelers have changed when their mean logit of P(label 1 | class) moves by this much.
+#: Labelers have changed when their mean logit of P(label 1 | class) moves by this much,
 QUALITY_LIMIT = 0.2
+#: or when this share of the labels comes from labelers who gave fewer before, chance left out.
+MIX_LIMIT = 0.1
 N_QUANTILES = 100
 
 
@@ -32,6 +34,9 @@ class LabelLaws:
         Current over history, the same with signs: above 1 where current items have more labels.
     quality_shift : float array (class,)
         Mean logit of P(label 1 | class) over current labels less that over history labels.
+    mix_shift : float
+        Share of the current labels that would have to come from other labelers for their mix to be
+        that of history, less what chance makes of it.
     """
 
     history_count: float
@@ -39,16 +44,12 @@ class LabelLaws:
     count_factor: float
     count_ratio: float
     quality_shift: FloatArray
+    mix_shift: float
 
     @property
     def counts_changed(self) -> bool:
         """Whether items get clearly more or fewer labels than in history."""
         return self.count_factor > COUNT_LIMIT
-
-    @property
-    def more_labels(self) -> bool:
-        """Whether current items have clearly more labels."""
-        return self.counts_changed and self.count_ratio > 1.0
 
     @property
     def changed(self) -> bool:
@@ -67,15 +68,20 @@ class LabelLaws:
         if self.labelers_changed:
             negative, positive = self.quality_shift
             parts.append(
-                "the current labels come from other labelers (mean logit of saying 1 moved by "
+                f"the current labels come from other labelers ({max(self.mix_shift, 0.0):.0%} of "
+                "them beyond chance; mean logit of saying 1 moved by "
                 f"{positive:+.2f} on positives, {negative:+.2f} on negatives)"
             )
         return "; ".join(parts)
 
     @property
     def labelers_changed(self) -> bool:
-        """Whether the labels come from clearly better or worse labelers than in history."""
-        return bool(np.abs(self.quality_shift).max() > QUALITY_LIMIT)
+        """Whether the labels come from another mix of labelers than in history.
+
+        The mix counts, not only how good its labelers seem to be: what is known of single labelers
+        is drawn to the mean of all, so that a weaker part of them looks better than it is.
+        """
+        return self.mix_shift > MIX_LIMIT or bool(np.abs(self.quality_shift).max() > QUALITY_LIMIT)
 
 
 def compare_laws(history: Labels, current: Labels, fit: SharedEffect) -> LabelLaws:
@@ -92,7 +98,23 @@ def compare_laws(history: Labels, current: Labels, fit: SharedEffect) -> LabelLa
         count_factor=factor,
         count_ratio=ratio,
         quality_shift=quality,
+        mix_shift=mix_change(history, current),
     )
+
+
+def mix_change(history: Labels, current: Labels) -> float:
+    """Distance in total variation of the rounds' mixes of labelers, less its mean under one mix.
+
+    The mean is that of labels whose labelers are drawn one by one; 0 if a round has no labels.
+    """
+    counts = np.stack([x.labels_per_labeler for x in (history, current)]).astype(float)
+    total = counts.sum(axis=1)
+    if not total.all():
+        return 0.0
+    past, now = counts / total[:, None]
+    share = counts.sum(axis=0) / total.sum()
+    deviation = np.sqrt(share * (1.0 - share) * (1.0 / total).sum())
+    return float(0.5 * (np.abs(past - now) - np.sqrt(2.0 / np.pi) * deviation).sum())
 
 
 def count_change(history: Labels, current: Labels) -> tuple[float, float]:
@@ -135,9 +157,61 @@ def thin(labels: Labels, like: Labels, rng: np.random.Generator) -> Labels:
     rank = np.arange(rows.size) - np.repeat(labels.item_ptr[:-1], labels.labels_per_item)
     keep = np.zeros(rows.size, dtype=bool)
     keep[by_key] = rank < target[rows]
+    return _kept(labels, keep)
+
+
+def match(
+    history: Labels, current: Labels, rng: np.random.Generator, *, labelers: bool
+) -> tuple[Labels, Labels]:
+    """Labels of both rounds, thinned at random so that one law gave them.
+
+    Parameters
+    ----------
+    history, current : Labels
+        The rounds, on one labeler coordinate.
+    rng : numpy.random.Generator
+        Draws who stays.
+    labelers : bool
+        Whether labelers are matched too, or only numbers of labels.
+
+    Returns
+    -------
+    tuple of Labels
+        All items stay, some perhaps without a label.
+
+    Notes
+    -----
+    A labeler keeps, in each round, as many labels by labeled item as in the round where it has
+    fewer. Numbers of labels are then made equal by rank, see `thin`. Which labels go does not
+    depend on what they say, so that P(kept labels | truth) is the same in both rounds as long as
+    labelers keep their ways, however their errors go together and however little is known of each.
+    """
+    past, now = history, current
+    if labelers:
+        labeled = [max(int((x.labels_per_item > 0).sum()), 1) for x in (past, now)]
+        before, after = past.labels_per_labeler / labeled[0], now.labels_per_labeler / labeled[1]
+        low = np.minimum(before, after)
+        past = _kept(past, _chosen(past, before, low, rng))
+        now = _kept(now, _chosen(now, after, low, rng))
+    now = thin(now, past, rng)
+    return thin(past, now, rng), now
+
+
+def _chosen(
+    labels: Labels, rate: FloatArray, target: FloatArray, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Labels that stay where each labeler's rate falls to the target."""
+    chance = rng.random(labels.n_labels) * rate[labels.labeler_idx]
+    return np.asarray(chance < target[labels.labeler_idx])
+
+
+def _kept(labels: Labels, keep: NDArray[np.bool_]) -> Labels:
+    """The same items with only the labels to keep."""
+    rows = np.repeat(np.arange(labels.n_items), labels.labels_per_item)
+    count = np.bincount(rows[keep], minlength=labels.n_items)
     return dataclasses.replace(
         labels,
-        item_ptr=np.concatenate([[0], np.cumsum(target)]).astype(np.int64),
+        item_ptr=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
         labeler_idx=labels.labeler_idx[keep],
         label=labels.label[keep],
     )

@@ -1,6 +1,8 @@
 """The anchored tilt: draws of the current rate from calibrated scores."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +11,9 @@ from scipy.special import softmax
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
-from hero_bayes.estimators.item_scores import ItemScores, item_scores
+from hero_bayes.estimators.item_scores import ItemScores, score_sets
 from hero_bayes.estimators.score_calibration import Calibration, calibrate, check_gold
-from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
+from hero_bayes.estimators.tilt_parts import current_draws, dealt, interleaved, law_of_history
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -52,6 +54,9 @@ class TiltDraws:
         Of each score's calibration; see `Calibration`.
     gold_error : float array (draw,), optional
         P(gold != truth); None where gold is exact.
+    parts : tuple of TiltDraws
+        Where the rounds had to be matched: the draws by each random part of the labels, which take
+        turns here. ``scores`` and ``log_evidence`` are then those of all labels.
     """
 
     scores: ItemScores
@@ -69,6 +74,7 @@ class TiltDraws:
     negative_slope: FloatArray
     effective_size: FloatArray
     gold_error: FloatArray | None = None
+    parts: tuple["TiltDraws", ...] = ()
 
     @property
     def log_ratio(self) -> FloatArray:
@@ -77,6 +83,9 @@ class TiltDraws:
         0 for an item without a label of a known labeler. Exact gold is not looked at; fallible gold
         is one more label.
         """
+        if self.parts:
+            order = interleaved([part.slope.size for part in self.parts])
+            return np.concatenate([part.log_ratio for part in self.parts])[order]
         score = self.scores.current[self.component]
         ratio = self.intercept[:, None] + self.slope[:, None] * score
         ratio = np.where(self.scores.current_used, ratio, 0.0)
@@ -225,6 +234,46 @@ def tilt(
     (200, 1)
     """
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
-    scores = item_scores(history, current, random_seed=int(fold_seed))
+    every, *thinned = score_sets(history, current, random_seed=int(fold_seed))
     rng = np.random.default_rng(int(draw_seed))
-    return tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error)
+    if not thinned:
+        return tilt_draws(every, n_draws=n_draws, rng=rng, gold_error=gold_error)
+    sizes = dealt(np.full(len(thinned), 1.0 / len(thinned)), n_draws)
+    parts = [
+        tilt_draws(part, n_draws=int(size), rng=rng, gold_error=gold_error)
+        for part, size in zip(thinned, sizes, strict=True)
+        if size
+    ]
+    lines, _, _ = _lines(every, 1, rng, gold_error)
+    return _taking_turns(parts, every, np.array([line.log_evidence for line in lines]))
+
+
+def _taking_turns(
+    parts: Sequence[TiltDraws], scores: ItemScores, log_evidence: FloatArray
+) -> TiltDraws:
+    """Draws by several random parts of the labels as one posterior, each part as likely."""
+    order = interleaved([part.slope.size for part in parts])
+
+    def drawn(name: str) -> NDArray[Any]:
+        return np.asarray(np.concatenate([getattr(part, name) for part in parts])[order])
+
+    def mean(name: str) -> FloatArray:
+        return np.asarray(np.mean([getattr(part, name) for part in parts], axis=0))
+
+    return replace(
+        parts[0],
+        scores=scores,
+        prevalence=drawn("prevalence"),
+        item_rate=drawn("item_rate"),
+        component=drawn("component"),
+        intercept=drawn("intercept"),
+        slope=drawn("slope"),
+        alpha=drawn("alpha"),
+        history_prevalence=drawn("history_prevalence"),
+        weight=mean("weight"),
+        negative_slope=mean("negative_slope"),
+        effective_size=mean("effective_size"),
+        log_evidence=log_evidence,
+        gold_error=None if parts[0].gold_error is None else drawn("gold_error"),
+        parts=tuple(parts),
+    )

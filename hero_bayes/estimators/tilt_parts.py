@@ -1,5 +1,7 @@
 """The steps of one tilt draw: law of the history's scores, then the current round."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -71,6 +73,12 @@ def dealt(weight: FloatArray, n_draws: int) -> IntArray:
     order = np.argsort(-(exact - count), kind="stable")
     count[order[: n_draws - count.sum()]] += 1
     return count
+
+
+def interleaved(sizes: Sequence[int]) -> IntArray:
+    """Order in which parts of these sizes, one after the other, take turns."""
+    turn = np.concatenate([np.arange(size) for size in sizes])
+    return np.argsort(turn, kind="stable")
 
 
 def law_of_history(

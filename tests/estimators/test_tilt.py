@@ -1,4 +1,4 @@
-"""Scores, calibration and draws of the tilt: grids, independent loops, and what may not matter."""
+"""Calibration and draws of the tilt: grids, independent loops, and what may not matter."""
 
 import dataclasses
 
@@ -10,12 +10,10 @@ from scipy.stats import beta, kstest, norm
 from toy import make_labels, simulate
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.panel import align
 from hero_bayes.errors import DataError, Refusal
-from hero_bayes.estimators.item_scores import assign_folds, item_scores, vote_logit
-from hero_bayes.estimators.label_laws import compare_laws, thin
+from hero_bayes.estimators.item_scores import item_scores
 from hero_bayes.estimators.score_calibration import PROPOSALS, calibrate
-from hero_bayes.estimators.shared_effect import fit_shared_effect, log_ratio
+from hero_bayes.estimators.shared_effect import fit_shared_effect
 from hero_bayes.estimators.tilt import tilt, tilt_draws
 from hero_bayes.estimators.tilt_parts import dealt, law_of_history
 
@@ -156,153 +154,6 @@ def test_evidence_is_the_same_from_groups_of_any_prevalence():
         assert drawn.std() < 0.25
     assert constant.std() < min(d.std() for d in alone)
     np.testing.assert_allclose(prevalence.mean(axis=0), rates, atol=0.03)
-
-
-# --- scores ---
-
-
-def test_scores_by_hand(rounds):
-    history, current = rounds
-    scores = item_scores(history, current, transport="none")
-    for labels, found in ((history, scores.history), (current, scores.current)):
-        k = np.array(
-            [
-                labels.label[a:b].sum()
-                for a, b in zip(labels.item_ptr, labels.item_ptr[1:], strict=False)
-            ]
-        )
-        size = labels.labels_per_item
-        np.testing.assert_allclose(found[0], np.log((k + 0.5) / (size - k + 0.5)), rtol=1e-14)
-        np.testing.assert_allclose(found[1], (found[0] + found[2]) / 2, rtol=1e-14)
-    full = fit_shared_effect(history)
-    np.testing.assert_array_equal(scores.current[2], np.clip(log_ratio(full, current), -6, 6))
-    # Each history item is scored by a fit without its fold; those fits converge to 1e-4.
-    for k in range(5):
-        hidden = scores.fold == k
-        fit = fit_shared_effect(history, held_out=hidden)
-        expected = np.clip(log_ratio(fit, history), -6, 6)[hidden]
-        np.testing.assert_allclose(scores.history[2, hidden], expected, atol=0.01)
-        assert (
-            np.abs(
-                scores.history[2, hidden] - np.clip(log_ratio(full, history), -6, 6)[hidden]
-            ).max()
-            > 0.02
-        )
-
-
-def test_an_items_own_labels_do_not_touch_its_rule(rounds):
-    history, _ = rounds
-    hidden = np.arange(history.n_items) % 5 == 3
-    other = flipped(history, hidden)
-    ratios = [
-        log_ratio(fit_shared_effect(h, held_out=hidden, start=fit_shared_effect(h)), history)
-        for h in (history, other)
-    ]
-    # Starts differ, so that both climbs end within 1e-4 in slope of one mode: some 22 parameters of
-    # curvature >= 1/2.25, and a ratio of 4 labels moves by at most 2 x 4 x spread (< 1.5) a unit.
-    limit = np.sqrt(22) * 1e-4 * 2.25 * 2 * 12
-    assert np.abs(ratios[0] - ratios[1]).max() < limit
-    seen = log_ratio(fit_shared_effect(other), history)
-    assert np.abs(seen - ratios[0]).max() > 10 * limit
-
-
-def flipped(labels, items):
-    rows = np.repeat(items, labels.labels_per_item)
-    return dataclasses.replace(labels, label=np.where(rows, 1 - labels.label, labels.label))
-
-
-def test_folds_spread_gold_evenly():
-    gold = np.repeat([1.0, 0.0, np.nan], [7, 11, 53])
-    fold = assign_folds(gold, 5, np.random.default_rng(0))
-    for members in (gold == 1, gold == 0, np.isnan(gold), np.ones(gold.size, dtype=bool)):
-        count = np.bincount(fold[members], minlength=5)
-        assert count.max() - count.min() <= 1
-    again = assign_folds(gold, 5, np.random.default_rng(1))
-    assert (fold != again).any()
-
-
-def test_current_gold_is_held_out_too():
-    history, current = simulate(12, **SIZES, current_gold=0.3).rounds
-    scores = item_scores(history, current)
-    full = np.clip(log_ratio(scores.fit, current), -6, 6)
-    known = current.has_gold
-    np.testing.assert_array_equal(scores.current[-1, ~known], full[~known])
-    assert np.abs(scores.current[-1, known] - full[known]).max() > 0.02
-
-
-# --- thinning ---
-
-
-def test_thinning_matches_counts_and_labelers():
-    rng = np.random.default_rng(3)
-    people = np.array([rng.permutation(8)[:6] for _ in range(200)])
-    history = make_labels(np.repeat(np.arange(200), 6), people.ravel(), rng.integers(0, 2, 1200))
-    # Labelers 0 and 1 have gone; 7 does half of the work.
-    few = [[7, 2 + i % 5, 2 + (i + 1) % 5][: 1 + i % 3] for i in range(90)]
-    current = make_labels(
-        [i for i, row in enumerate(few) for _ in row],
-        [j for row in few for j in row],
-        [1 for row in few for _ in row],
-    )
-    panel = align(history, current)
-    thinned = thin(panel.history, panel.current, rng)
-    size = thinned.labels_per_item
-    np.testing.assert_allclose(np.bincount(size)[1:] / 200, [1 / 3] * 3, atol=0.02)
-    share = thinned.labels_per_labeler / thinned.n_labels
-    assert (share[:2] == 0).all()
-    assert share[7] > 0.28  # 1 / 8 in the history, 1 / 2 now, no more than once an item
-    for i in range(200):
-        mine, all_mine = (
-            set(zip(t.labeler_idx[t.item_ptr[i] : t.item_ptr[i + 1]].tolist(),
-                    t.label[t.item_ptr[i] : t.item_ptr[i + 1]].tolist(), strict=True))
-            for t in (thinned, panel.history)
-        )  # fmt: skip
-        assert mine <= all_mine
-        assert len(mine) == size[i]
-
-
-def crowd(n, size, rng, rate=0.5, people=range(12), gold=0.0):
-    """Items judged by ``size`` of some people; person j is right with probability .6 + .03 j."""
-    truth = (rng.random(n) < rate).astype(int)
-    who = np.array([rng.permutation(people)[:size] for _ in range(n)])
-    right = rng.random(who.shape) < 0.6 + 0.03 * who
-    label = np.where(right, truth[:, None], 1 - truth[:, None])
-    known = np.where(rng.random(n) < gold, truth, np.nan)
-    return make_labels(np.repeat(np.arange(n), size), who.ravel(), label.ravel(), {"gold": known})
-
-
-def test_scores_follow_a_change_of_labels_per_item():
-    rng = np.random.default_rng(5)
-    three, six = (crowd(300, size, rng, gold=0.3) for size in (3, 6))
-    same = item_scores(three, crowd(150, 3, rng))
-    assert (same.names, same.notes) == (("votes", "mean", "model"), ())
-    fewer = item_scores(six, crowd(150, 3, rng))
-    assert fewer.names == ("model",)
-    assert "median 6 in history, 3 now" in fewer.notes[0]
-    now = crowd(150, 6, rng)
-    more = item_scores(three, now)
-    assert more.names == ("votes", "mean", "model")
-    assert "median 6) than history items (3)" in more.notes[0]
-    # Three labels give four vote logits, six give seven.
-    assert np.unique(more.current[0]).size == 4
-    assert np.unique(item_scores(three, now, transport="none").current[0]).size == 7
-
-
-def test_scores_follow_a_change_of_labelers():
-    rng = np.random.default_rng(6)
-    history = crowd(400, 4, rng, gold=0.4)
-    weak = crowd(150, 4, rng, people=range(6))
-    scores = item_scores(history, weak)
-    assert scores.names == ("model",)
-    assert "other labelers" in scores.notes[0]
-    laws = compare_laws(scores.panel.history, scores.panel.current, scores.fit)
-    # Mean logit of being right falls from about 1.2 to 0.75 by construction.
-    people = 0.6 + 0.03 * np.arange(12)
-    fall = logit(people).mean() - logit(people[:6]).mean()
-    np.testing.assert_allclose(laws.quality_shift, [fall, -fall], atol=0.25)
-    assert item_scores(history, weak, transport="none").notes == ()
-    with pytest.raises(ValueError, match="transport"):
-        item_scores(history, weak, transport="maybe")
 
 
 # --- draws ---
@@ -480,8 +331,3 @@ def test_names_of_items_and_labelers_do_not_matter(rounds):
     first, second = tilt(history, current, n_draws=1500), tilt(*renamed, n_draws=1500)
     error = np.sqrt(2 * 1.5 * first.prevalence.var() / 1500)
     assert abs(first.prevalence.mean() - second.prevalence.mean()) < 5 * error
-
-
-def test_vote_logit_of_an_item_without_labels_is_zero(rounds):
-    empty = rounds[1].with_labelers(["nobody"])
-    assert vote_logit(empty).tolist() == [0.0] * 60
