@@ -9,11 +9,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
+from hero_bayes.estimators.fallible_anchor import anchor_fallible
+from hero_bayes.estimators.gold_error import EXACT, GoldError
 from hero_bayes.estimators.hero1 import hero1
 from hero_bayes.estimators.item_scores import ItemScores
 from hero_bayes.estimators.prevalence import group_evidence
@@ -49,6 +51,8 @@ class AveragedDraws:
     log_score_independent, log_evidence_shared : float
         Log density of the gold under either account.
     notes : tuple of str
+    gold_error : float array (draw,), optional
+        P(gold != truth); None where gold is exact.
     """
 
     tilt: TiltDraws
@@ -60,10 +64,14 @@ class AveragedDraws:
     log_score_independent: float
     log_evidence_shared: float
     notes: tuple[str, ...]
+    gold_error: FloatArray | None = None
 
     @cached_property
     def log_ratio(self) -> FloatArray:
-        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item), gold not looked at."""
+        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item).
+
+        Exact gold is not looked at; fallible gold is one more label.
+        """
         plain = independent_ratios(self.anchored)
         return np.where(self.independent[:, None], plain, self.tilt.log_ratio)
 
@@ -75,6 +83,7 @@ def average(
     n_draws: int = 1_000,
     prior: float = PRIOR_INDEPENDENT,
     random_seed: int = 0,
+    gold_error: GoldError = EXACT,
 ) -> AveragedDraws:
     """Draws of the current rates under both accounts, in proportion to their posterior weight.
 
@@ -86,6 +95,8 @@ def average(
     prior : float
         Prior probability that labelers err independently.
     random_seed : int
+    gold_error : GoldError
+        How often gold is wrong; see `gold_error_of`.
 
     Returns
     -------
@@ -113,21 +124,27 @@ def average(
     >>> draws.item_rate.shape
     (200, 1)
     """
-    if not 0.0 <= prior <= 1.0:
-        raise ValueError(f"prior must lie between 0 and 1, got {prior!r}")
-    shared = tilt(history, current, n_draws=n_draws, random_seed=random_seed)
-    anchored = anchor(history, current)
+    checked_prior(prior)
+    shared = tilt(history, current, n_draws=n_draws, random_seed=random_seed, gold_error=gold_error)
+    anchored = anchor_with(history, current, gold_error)
     evidence = float(logsumexp(shared.log_evidence) - np.log(shared.log_evidence.size))
-    score, notes = held_out_log_score(shared.scores, history, current)
+    chances, notes = held_out_chances(shared.scores, history, current, gold_error)
+    by_rate = log_scores(chances, gold_error)
+    score = -np.inf if notes else mean_log_score(by_rate)
     with np.errstate(divide="ignore"):
         odds = np.log(prior) - np.log1p(-prior) + score - evidence
     probability = float(expit(odds))
     rng = np.random.default_rng([random_seed, 1])
     independent = rng.permutation(np.arange(n_draws) < round(probability * n_draws))
     prevalence, item_rate = shared.prevalence.copy(), shared.item_rate.copy()
+    rates = None if shared.gold_error is None else shared.gold_error.copy()
     if independent.any():
-        chosen = independent_draws(anchored, int(independent.sum()), rng)
+        number = int(independent.sum())
+        *chosen, silent = independent_draws(anchored, number, rng)
         prevalence[independent], item_rate[independent] = chosen
+        notes += silent
+        if rates is not None:
+            rates[independent] = rng.choice(gold_error.points(), number, p=softmax(by_rate))
     return AveragedDraws(
         tilt=shared,
         anchored=anchored,
@@ -138,11 +155,26 @@ def average(
         log_score_independent=score,
         log_evidence_shared=evidence,
         notes=(*shared.scores.notes, *notes),
+        gold_error=rates,
     )
 
 
+def checked_prior(prior: float) -> float:
+    """The prior probability of independent errors, if it is one."""
+    if not 0.0 <= prior <= 1.0:
+        raise ValueError(f"prior must lie between 0 and 1, got {prior!r}")
+    return prior
+
+
+def anchor_with(history: Labels, current: Labels, gold_error: GoldError) -> Anchored:
+    """Labeler rates if they err independently, from exact or from fallible gold."""
+    if gold_error.exact:
+        return anchor(history, current)
+    return anchor_fallible(history, current, gold_error)
+
+
 def held_out_log_score(
-    scores: ItemScores, history: Labels, current: Labels
+    scores: ItemScores, history: Labels, current: Labels, gold_error: GoldError = EXACT
 ) -> tuple[float, tuple[str, ...]]:
     """Log density of history's gold if labelers err independently, each item held out.
 
@@ -151,24 +183,46 @@ def held_out_log_score(
     tuple
         The log score, -inf where some fold leaves too little gold to fit; and remarks.
     """
+    chances, notes = held_out_chances(scores, history, current, gold_error)
+    return (-np.inf if notes else mean_log_score(log_scores(chances, gold_error))), notes
+
+
+def held_out_chances(
+    scores: ItemScores, history: Labels, current: Labels, gold_error: GoldError
+) -> tuple[list[FloatArray], tuple[str, ...]]:
+    """P(truth is what gold says) of each labeled gold item from fits without its fold, by fold."""
     known = history.has_gold & scores.history_used
-    total = 0.0
+    chances = []
     for fold in np.unique(scores.fold[known]):
         hidden = scores.fold == fold
         asked = np.flatnonzero(hidden & known)
         try:
-            other = anchor(history.take_items(~hidden), current)
+            other = anchor_with(history.take_items(~hidden), current, gold_error)
         except Refusal as refusal:
             note = f"independent errors were not considered, for lack of gold: {refusal}"
-            return -np.inf, (note,)
+            return [], (note,)
         labelers = [str(name) for name in other.panel.labelers]
         labels = history.with_labelers(labelers).without_gold()
         ratio = group_evidence(labels, asked, other.sensitivity, other.specificity).log_ratio
         rate = np.clip(other.history_prevalence, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
         chance = expit(logit(rate[history.group_idx[asked]]) + ratio)
-        right = np.where(history.gold[asked] == 1.0, chance, 1.0 - chance)
-        total += float(np.log(np.maximum(right, LEAST_PROBABILITY)).sum())
-    return total, ()
+        chances.append(np.where(history.gold[asked] == 1.0, chance, 1.0 - chance))
+    return chances, ()
+
+
+def log_scores(chances: list[FloatArray], gold_error: GoldError) -> FloatArray:
+    """Log density of the gold at each of the error rates of equal prior weight."""
+    rates = gold_error.points()
+    total = np.zeros(rates.size)
+    for chance in chances:
+        seen = rates[:, None] + (1.0 - 2.0 * rates[:, None]) * chance
+        total += np.log(np.maximum(seen, LEAST_PROBABILITY)).sum(axis=1)
+    return total
+
+
+def mean_log_score(by_rate: FloatArray) -> float:
+    """Log of the mean density over error rates."""
+    return float(logsumexp(by_rate) - np.log(by_rate.size))
 
 
 def independent_ratios(anchored: Anchored) -> FloatArray:
@@ -181,25 +235,31 @@ def independent_ratios(anchored: Anchored) -> FloatArray:
 
 def independent_draws(
     anchored: Anchored, n_draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Prevalence and item rate (draw, group) if labelers err independently.
+) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    """Prevalence and item rate (draw, group) if labelers err independently, and remarks.
 
     The prevalence is drawn from the confidence distribution of HERO-1, whose quantiles are the
     limits of its intervals (labeler uncertainty included); the truth of the items then at the
-    anchored rates.
+    anchored rates. A group whose labels say nothing has a prevalence ~ Beta(1, 1) and its gold.
     """
     current, ratio = anchored.panel.current, independent_ratios(anchored)
     prevalence, item_rate = np.empty((2, n_draws, current.n_groups))
+    notes = []
     for g, name in enumerate(current.groups("current")):
         item_idx = np.flatnonzero(current.group_idx == g)
-        found = hero1(anchored, name, item_idx)
-        limits = [found.interval(abs(2.0 * level - 1.0))[int(level > 0.5)] for level in LEVELS]
-        m = np.interp(rng.random(n_draws), LEVELS, np.maximum.accumulate(limits))
         gold = current.gold[item_idx]
+        try:
+            found = hero1(anchored, name, item_idx)
+        except Refusal as refusal:
+            m = rng.beta(1.0 + (gold == 1.0).sum(), 1.0 + (gold == 0.0).sum(), n_draws)
+            notes.append(f"if labelers err independently, nothing is known: {refusal}")
+        else:
+            limits = [found.interval(abs(2.0 * level - 1.0))[int(level > 0.5)] for level in LEVELS]
+            m = np.interp(rng.random(n_draws), LEVELS, np.maximum.accumulate(limits))
         clamped = np.where(gold == 1.0, np.inf, np.where(gold == 0.0, -np.inf, ratio[item_idx]))
         prevalence[:, g] = m
         item_rate[:, g] = truth_shares(clamped, m, rng.random((n_draws, item_idx.size)))
-    return prevalence, item_rate
+    return prevalence, item_rate, tuple(notes)
 
 
 def truth_shares(log_ratio: FloatArray, prevalence: FloatArray, uniform: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.estimators.control_variate import Ridge
 from hero_bayes.estimators.dawid_skene import dawid_skene
+from hero_bayes.estimators.gold_error import gold_error_of
 from hero_bayes.estimators.gold_rates import gold_rates
 from hero_bayes.estimators.hero1 import hero1
 from hero_bayes.estimators.hero2 import hero2
@@ -118,6 +119,7 @@ def estimate(
     shrink: str = "paper",
     cross_fit: bool | None = None,
     random_seed: int = 0,
+    gold_error: float | tuple[float, float] | None = None,
 ) -> Estimate:
     """Rate of a current round from its silver labels and a history, without sampling.
 
@@ -146,6 +148,9 @@ def estimate(
         covariates.
     random_seed : int
         For ``score``, which draws 2,000 times; the same seed gives the same result.
+    gold_error : None, float, or pair of float
+        For ``score``: how often gold is wrong. None (never), a known P(gold != truth) in [0, 0.5),
+        or the parameters (a, b) of a Beta prior under which it is estimated.
 
     Returns
     -------
@@ -182,6 +187,9 @@ def estimate(
     True
     """
     check_arguments(method, ridge)
+    error = gold_error_of(gold_error)
+    if not error.exact and method != "score":
+        raise ValueError(f"gold_error is for method='score' alone, got method={method!r}")
     return run_method(
         history,
         current,
@@ -193,7 +201,11 @@ def estimate(
         group=group,
         anchored=lambda: anchor(need_history(history, method), current),
         tilted=lambda: tilt(
-            need_history(history, method), current, n_draws=N_DRAWS, random_seed=random_seed
+            need_history(history, method),
+            current,
+            n_draws=N_DRAWS,
+            random_seed=random_seed,
+            gold_error=error,
         ),
     )
 

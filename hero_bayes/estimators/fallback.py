@@ -13,9 +13,7 @@ from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidenc
 from hero_bayes.estimators.item_scores import vote_logit
 from hero_bayes.estimators.label_laws import COUNT_LIMIT, count_change, thin
 from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
-from hero_bayes.estimators.tilt_parts import current_draws, law_of_history
-
-__all__ = ["FallbackDraws", "Shortfall", "fallback", "shortfall"]
+from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -24,7 +22,9 @@ IntArray = NDArray[np.integer]
 SHARE_PRIOR = 0.5
 #: Nats of evidence in one unit of vote logit: log-normal around 1 with this log-scale deviation.
 LOG_SLOPE_SD = 1.0
-PROPOSALS = 4_000
+#: Shares of the draws in which scarce gold is left out, came at random, came because of its class.
+ACCOUNTS = (0.5, 0.25, 0.25)
+PROPOSALS = 16_000
 NEWTON_STEPS = 60
 
 
@@ -138,24 +138,20 @@ def fallback(
         The two rounds, labels of unknown labelers left out.
     lack : Shortfall
         From `shortfall`.
-    n_draws : int
-    random_seed : int
+    n_draws, random_seed : int
     gold_error : GoldError
         How often gold is wrong.
-
-    Returns
-    -------
-    FallbackDraws
 
     Notes
     -----
     With known labelers, one assumption is left: on the whole, votes point the right way. Log odds
     of y = 1 are a line in the vote logit s = log((k + 1/2) / (l - k + 1/2)); its slope is positive,
     log-normal around 1, and its intercept is such that the share of positives in history is
-    q ~ Beta(1/2, 1/2), all groups together. Scarce gold may have come at random or because of its
-    class: half of the draws take P(gold | s), the other half P(s | gold), which says nothing about
-    q. From there on the draws are those of the anchored tilt. Without a known labeler the labels
-    are not read: the prevalence is Beta(1, 1), updated by gold of the current round.
+    q ~ Beta(1/2, 1/2), all groups together. How scarce gold was chosen is not known: a quarter of
+    the draws take P(gold | s), as if it came at random or by its labels, a quarter P(s | gold), as
+    if it came because of its class, and half leave it out. From there on the draws are those of the
+    anchored tilt. Without a known labeler the labels are not read: the prevalence is Beta(1, 1),
+    updated by gold of the current round, which is used as in every other fit.
 
     Examples
     --------
@@ -234,20 +230,19 @@ def prior_line(
     def given_score(s: FloatArray, y: FloatArray) -> FloatArray:
         """Log P(gold | s), summed over items."""
         line = alpha[:, None] + slope[:, None] * s
-        return log_seen(expit(np.where(y == 1.0, line, -line)), error[:, None]).sum(axis=1)
+        right = np.asarray(expit(np.where(y == 1.0, line, -line)), dtype=float)
+        return np.asarray(log_seen(right, error[:, None]).sum(axis=1))
 
     def of_class(y: FloatArray) -> FloatArray:
         """Log P(gold) in history, summed over items."""
-        ones, zeros = (y == 1.0).sum(), (y == 0.0).sum()
-        return ones * log_seen(positive, error) + zeros * log_seen(1.0 - positive, error)
+        ones = log_seen(positive, error) * (y == 1.0).sum()
+        return np.asarray(ones + log_seen(1.0 - positive, error) * (y == 0.0).sum())
 
     by_class = given_score(s_now, y_now) - of_class(y_now)
     at_random = given_score(s, y) + by_class
     chosen, sizes = [], []
-    for log_weight, n in (
-        (at_random, (n_draws + 1) // 2),
-        (at_random - of_class(y), n_draws // 2),
-    ):
+    accounts = (np.zeros(n_proposals), at_random, at_random - of_class(y))
+    for log_weight, n in zip(accounts, dealt(np.array(ACCOUNTS), n_draws), strict=True):
         weight = np.exp(log_weight - log_weight.max())
         weight /= weight.sum()
         sizes.append(1.0 / np.sum(weight**2))

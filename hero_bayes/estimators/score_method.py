@@ -109,6 +109,7 @@ def score(draws: TiltDraws, group: str) -> Estimate:
             "iterations": fit.iterations,
             "converged": fit.converged,
             "rates_left_out": RATES_LEFT_OUT,
+            "gold_error": 0.0 if draws.gold_error is None else float(draws.gold_error.mean()),
         },
         _interval=lambda prob: _limits(prevalence, prob),
     )

@@ -8,6 +8,7 @@ import xarray as xr
 
 from hero_bayes.errors import DataError
 from hero_bayes.inference import gate_rules as rules
+from hero_bayes.inference.exact_rules import calibration_check
 from hero_bayes.inference.gate_rules import Check
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     -----
     nuts: rank-normalised R-hat < 1.01, bulk and tail ESS >= 400 for every variable that does not
     run over items, no divergence, BFMI >= 0.3, all chains in one mode. laplace: Hessian positive
-    definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200.
+    definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200, and
+    labels that could be calibrated: gold of both classes, labelers known from history.
     map: never enough for a decision. Always: P(slope < 0) <= 5 % for calibrated scores, so that
     they point the right way; no more parameters than degrees of freedom of label
     patterns and gold; flipped labelers (P(sensitivity + specificity < 1) > 0.5) give less than 5 %
@@ -127,7 +129,7 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     elif mode == "laplace":
         checks = rules.laplace_checks(fit)
     elif mode == "exact":
-        checks = [rules.importance_check(fit)]
+        checks = [rules.importance_check(fit), *calibration_check(fit)]
     elif mode == "map":
         checks = [rules.mode_check()]
     else:

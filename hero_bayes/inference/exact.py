@@ -1,4 +1,7 @@
-"""Fits without a sampler: the anchored tilt, alone or averaged with independent errors."""
+"""Fits without a sampler: the anchored tilt, alone or averaged with independent errors.
+
+Where the labels cannot be calibrated, `auto` gives a wide posterior that the gate does not pass.
+"""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +16,18 @@ from numpy.typing import NDArray
 from hero_bayes._version import __version__
 from hero_bayes.agreement.dependence import worth_of_labels
 from hero_bayes.data.labels import Labels
-from hero_bayes.estimators.averaging import PRIOR_INDEPENDENT, AveragedDraws, average
+from hero_bayes.data.panel import Panel, align
+from hero_bayes.estimators.averaging import (
+    PRIOR_INDEPENDENT,
+    AveragedDraws,
+    average,
+    checked_prior,
+)
+from hero_bayes.estimators.bins import BinDraws, scored_draws
+from hero_bayes.estimators.fallback import FallbackDraws, fallback, shortfall
+from hero_bayes.estimators.gold_error import gold_error_of
 from hero_bayes.estimators.score_method import score_remarks, slope_table
-from hero_bayes.estimators.tilt import TiltDraws, tilt
+from hero_bayes.estimators.tilt import TiltDraws
 from hero_bayes.inference.assembly import (
     evidence_dataset,
     group_dataset,
@@ -30,18 +42,22 @@ __all__ = ["EXACT_MODELS", "exact_fit"]
 FloatArray = NDArray[np.float64]
 
 #: Models that are drawn exactly, with the settings each takes.
-EXACT_MODELS: Mapping[str, tuple[str, ...]] = {"score": (), "auto": ("prior_independent",)}
+EXACT_MODELS: Mapping[str, tuple[str, ...]] = {
+    "score": ("form", "score", "gold_error"),
+    "auto": ("prior_independent", "gold_error"),
+}
 
 
 @dataclass(frozen=True)
 class Exact:
-    """What both models hand over: draws of the current round, and words about them."""
+    """What all accounts hand over: draws of the current round, and words about them."""
 
     prevalence: FloatArray
     item_rate: FloatArray
     log_ratio: FloatArray
-    tilt: TiltDraws
-    used: NDArray[np.bool_]
+    gold_error: FloatArray | None
+    panel: Panel
+    calibration: xr.Dataset
     sentence: str
     notes: tuple[str, ...]
     attributes: Mapping[str, Any]
@@ -64,15 +80,8 @@ def exact_fit(
         raise ValueError(
             f"unknown priors {', '.join(unknown)}; {model} takes {', '.join(allowed) or 'none'}"
         )
-    n_draws = draws * chains
-    if model == "score":
-        found = _score(tilt(history, current, n_draws=n_draws, random_seed=random_seed))
-    else:
-        prior = float(priors.get("prior_independent", PRIOR_INDEPENDENT))
-        averaged = average(history, current, n_draws=n_draws, prior=prior, random_seed=random_seed)
-        found = _auto(averaged)
+    found = _found(model, history, current, priors, draws * chains, random_seed)
     tree = xr.DataTree.from_dict(_groups(found, history, current, (chains, draws)))
-    panel = found.tilt.scores.panel
     tree.attrs = {
         "hero_bayes_version": __version__,
         "numpy_version": np.__version__,
@@ -83,9 +92,9 @@ def exact_fit(
         "posterior": "cut",
         "random_seed": random_seed,
         "priors": json.dumps(dict(priors)),
-        **table_attributes(history, current, panel.labelers_left_out, panel.labels_left_out),
-        "importance_draws": float(found.tilt.effective_size[found.tilt.weight > 0].min()),
-        "negative_slope": float(found.tilt.weight @ found.tilt.negative_slope * found.used.mean()),
+        **table_attributes(
+            history, current, found.panel.labelers_left_out, found.panel.labels_left_out
+        ),
         "chosen": found.sentence,
         "dependence": worth_of_labels(history),
         "notes": "\n".join(found.notes),
@@ -94,16 +103,50 @@ def exact_fit(
     return tree
 
 
+def _found(
+    model: str,
+    history: Labels,
+    current: Labels,
+    priors: Mapping[str, Any],
+    n_draws: int,
+    random_seed: int,
+) -> Exact:
+    """Draws of the model, or of the fallback where `auto` cannot calibrate the labels."""
+    error = gold_error_of(priors.get("gold_error"))
+    if model == "score":
+        asked = {name: priors[name] for name in ("form", "score") if name in priors}
+        seed, settings = random_seed, {"n_draws": n_draws, "gold_error": error, **asked}
+        return _score(scored_draws(history, current, random_seed=seed, **settings))
+    prior = checked_prior(float(priors.get("prior_independent", PRIOR_INDEPENDENT)))
+    panel = align(history, current, unseen="drop")
+    lack = shortfall(panel)
+    if lack is not None:
+        return _fallback(
+            fallback(panel, lack, n_draws=n_draws, random_seed=random_seed, gold_error=error)
+        )
+    return _auto(
+        average(
+            history,
+            current,
+            n_draws=n_draws,
+            prior=prior,
+            random_seed=random_seed,
+            gold_error=error,
+        )
+    )
+
+
 def _score(draws: TiltDraws) -> Exact:
     return Exact(
         prevalence=draws.prevalence,
         item_rate=draws.item_rate,
         log_ratio=draws.log_ratio,
-        tilt=draws,
-        used=np.ones(draws.slope.size, dtype=bool),
+        gold_error=draws.gold_error,
+        panel=draws.scores.panel,
+        calibration=_calibration(draws),
         sentence=f"labelers may share errors; {_weights(draws)}",
         notes=score_remarks(draws),
-        attributes={},
+        attributes=_trust(draws, 1.0),
     )
 
 
@@ -116,11 +159,13 @@ def _auto(draws: AveragedDraws) -> Exact:
         prevalence=draws.prevalence,
         item_rate=draws.item_rate,
         log_ratio=draws.log_ratio,
-        tilt=draws.tilt,
-        used=~draws.independent,
+        gold_error=draws.gold_error,
+        panel=draws.tilt.scores.panel,
+        calibration=_calibration(draws.tilt),
         sentence=said,
         notes=tuple(dict.fromkeys((*score_remarks(draws.tilt), *draws.notes))),
         attributes={
+            **_trust(draws.tilt, float((~draws.independent).mean())),
             "probability_independent": chance,
             "log_score_independent": draws.log_score_independent,
             "log_evidence_shared": draws.log_evidence_shared,
@@ -128,11 +173,78 @@ def _auto(draws: AveragedDraws) -> Exact:
     )
 
 
+def _fallback(draws: FallbackDraws) -> Exact:
+    lack = draws.shortfall
+    why = (
+        "too little gold of a class; all that is assumed is that votes point the right way on the "
+        "whole"
+        if lack.kind == "gold"
+        else "no current labeler is known from history, and the labels are not read"
+    )
+    slope = draws.slope
+    low, high = np.quantile(slope, [0.025, 0.975])
+    calibration = xr.Dataset(
+        {
+            "weight": ("score", [1.0]),
+            "slope": ("score", [slope.mean()]),
+            "slope_lower": ("score", [low]),
+            "slope_upper": ("score", [high]),
+            "effective_size": ("score", [draws.effective_size]),
+        },
+        coords={"score": ["votes"]},
+        attrs={"missing": "not calibrated: the slope is its prior's, and what little gold says"},
+    )
+    return Exact(
+        prevalence=draws.prevalence,
+        item_rate=draws.item_rate,
+        log_ratio=draws.log_ratio,
+        gold_error=draws.gold_error,
+        panel=draws.panel,
+        calibration=calibration,
+        sentence=f"not calibrated, the interval is wide: {why}",
+        notes=draws.notes,
+        attributes={
+            "importance_draws": draws.effective_size,
+            "shortfall": lack.reason,
+            "shortfall_kind": lack.kind,
+            "shortfall_value": lack.value,
+            "shortfall_fewest": lack.fewest,
+        },
+    )
+
+
+def _trust(draws: TiltDraws, share: float) -> dict[str, float]:
+    """What the gate reads of a calibration that has this share of the draws."""
+    return {
+        "importance_draws": float(draws.effective_size[draws.weight > 0].min()),
+        "negative_slope": float(draws.weight @ draws.negative_slope * share),
+    }
+
+
+def _calibration(draws: TiltDraws) -> xr.Dataset:
+    """Weight and slope of each score."""
+    table = slope_table(draws).drop(index="pooled").reindex(list(draws.scores.names))
+    return xr.Dataset(
+        {
+            "weight": ("score", draws.weight),
+            "slope": ("score", table["mean"].to_numpy()),
+            "slope_lower": ("score", table["lower"].to_numpy()),
+            "slope_upper": ("score", table["upper"].to_numpy()),
+            "negative_slope": ("score", draws.negative_slope),
+            "log_evidence": ("score", draws.log_evidence),
+            "effective_size": ("score", draws.effective_size),
+        },
+        coords={"score": list(draws.scores.names)},
+        attrs={"missing": "the slope of a score without draws (weight near 0) is not reported"},
+    )
+
+
 def _weights(draws: TiltDraws) -> str:
     """Which scores carry the tilt, and their slope."""
     names = zip(draws.scores.names, draws.weight, strict=True)
     parts = ", ".join(f"{name} {weight:.2f}" for name, weight in names)
-    return f"scores weighted {parts}, mean slope {draws.slope.mean():.2f}"
+    form = f"in {', '.join(map(str, draws.n_bins))} bins, " if isinstance(draws, BinDraws) else ""
+    return f"scores weighted {parts}, {form}mean slope {draws.slope.mean():.2f}"
 
 
 def _groups(
@@ -150,23 +262,14 @@ def _groups(
         prior_log_odds=odds[..., current.group_idx],
         kept=kept,
     )
-    table = slope_table(found.tilt).drop(index="pooled").reindex(list(found.tilt.scores.names))
-    calibration = xr.Dataset(
-        {
-            "weight": ("score", found.tilt.weight),
-            "slope": ("score", table["mean"].to_numpy()),
-            "slope_lower": ("score", table["lower"].to_numpy()),
-            "slope_upper": ("score", table["upper"].to_numpy()),
-            "negative_slope": ("score", found.tilt.negative_slope),
-            "log_evidence": ("score", found.tilt.log_evidence),
-            "effective_size": ("score", found.tilt.effective_size),
-        },
-        coords={"score": list(found.tilt.scores.names)},
-        attrs={"missing": "the slope of a score without draws (weight near 0) is not reported"},
-    )
+    exact = current if found.gold_error is None else current.without_gold()
+    evidence, rates = evidence_dataset(now, exact), rate_dataset(now, current)
+    if found.gold_error is not None:
+        evidence["fallible_gold"] = ("item", current.gold)
+        rates["gold_error"] = (("chain", "draw"), found.gold_error.reshape(shape))
     return {
-        "posterior": rate_dataset(now, current),
-        "evidence": evidence_dataset(now, current),
-        "calibration": calibration,
+        "posterior": rates,
+        "evidence": evidence,
+        "calibration": found.calibration,
         "constant_data": group_dataset(history, current),
     }

@@ -108,7 +108,7 @@ def test_a_certain_prior_leaves_one_account(independent, prior):
 
 def test_independent_draws_follow_hero1(independent):
     history, current = independent
-    drawn, _ = independent_draws(anchor(history, current), 4000, np.random.default_rng(1))
+    drawn, *_ = independent_draws(anchor(history, current), 4000, np.random.default_rng(1))
     found = hb.estimate(history, current, method="hero1")
 
     def law(m):

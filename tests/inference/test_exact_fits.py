@@ -5,6 +5,8 @@ import pytest
 from toy import simulate
 
 import hero_bayes as hb
+from hero_bayes.decision.decide import decide
+from hero_bayes.decision.rule import Rule
 from hero_bayes.estimators.averaging import average
 from hero_bayes.estimators.tilt import tilt
 
@@ -102,9 +104,112 @@ def test_scores_that_point_nowhere_fail_the_gate():
     raise AssertionError("neither table gave a doubtful slope")
 
 
-def test_too_little_gold_is_refused(problem):
-    history, current = problem.rounds
+def scarce(history, negative, positive):
     gold = np.full(history.n_items, np.nan)
-    gold[:2] = [0.0, 1.0]
+    for truth, n in ((0, negative), (1, positive)):
+        gold[np.flatnonzero(history.gold == truth)[:n]] = truth
+    return history.with_gold(gold)
+
+
+def test_score_refuses_too_little_gold(problem):
+    history, current = problem.rounds
     with pytest.raises(hb.Refusal, match="gold"):
-        hb.fit(history.with_gold(gold), current, model="score", random_seed=1)
+        hb.fit(scarce(history, 1, 1), current, model="score", random_seed=1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "lacking"),
+    [
+        ((0, 0), "gold 0 and gold 1"),
+        ((1, 0), "gold 0 and gold 1"),
+        ((0, 30), "gold 0 to"),
+        ((30, 1), "gold 1 to"),
+    ],
+)
+def test_auto_without_enough_gold_is_wide_and_fails_the_gate(problem, counts, lacking, tmp_path):
+    history, current = problem.rounds
+    history = scarce(history, *counts)
+    fit = hb.fit(history, current, model="auto", random_seed=1, draws=300, chains=2)
+    low, high = fit["posterior"]["item_rate"].quantile([0.05, 0.95], dim=("chain", "draw"))
+    assert (high - low > 0.3).all()
+    verdict = hb.diagnose(fit)
+    assert not verdict.passed
+    assert any(f"Add expert labels of {lacking}" in reason for reason in verdict.reasons)
+    assert "not calibrated" in fit.attrs["chosen"]
+    assert fit.attrs["chosen"] in str(hb.summary(fit))
+    decision = decide(fit, Rule("item_rate", "<=", 1.0, probability=0.5, group="A"))
+    assert decision.outcome == "inconclusive"
+    assert any("Add expert labels" in reason for reason in decision.reasons)
+    chance = hb.posterior_truth(fit)
+    assert ((chance >= 0) & (chance <= 1)).all()
+    adjusted = hb.adjust(fit, history, current, covariates=["x"])
+    assert np.isfinite(adjusted["posterior"]["prevalence_adjusted"]).all()
+    again = hb.load(hb.save(fit, tmp_path / "fit.nc"))
+    assert hb.diagnose(again).reasons == verdict.reasons
+
+
+def test_enough_gold_has_no_shortfall(fitted):
+    assert "shortfall" not in fitted.attrs
+    assert not any("gold" in check.name for check in hb.diagnose(fitted).checks)
+
+
+def test_auto_without_a_known_labeler(problem):
+    history, current = problem.rounds
+    verdicts, items, _ = current.to_frames()
+    verdicts["labeler"] = "new" + verdicts["labeler"].astype(str)
+    strangers = hb.Labels.from_frames(verdicts, items)
+    fit = hb.fit(history, strangers, model="auto", random_seed=1, draws=500, chains=2)
+    low, high = fit["posterior"]["item_rate"].quantile([0.05, 0.95], dim=("chain", "draw"))
+    assert (high - low > 0.85).all()
+    assert (fit["evidence"]["log_likelihood_ratio"] == 0).all()
+    assert fit.attrs["labels_left_out"] == current.n_labels
+    (reason,) = hb.diagnose(fit).reasons
+    assert "known labelers label the current round" in reason
+
+
+def test_a_group_of_unknown_labelers_alone(problem):
+    """The other group's labels are read; this one has what nobody knows."""
+    history, current = problem.rounds
+    verdicts, items, _ = current.to_frames()
+    arm = items.set_index("item")["arm"]
+    mine = verdicts["item"].map(arm) == "B"
+    names = verdicts["labeler"].astype(str)
+    verdicts["labeler"] = names.where(~mine, "new" + names)
+    mixed = hb.Labels.from_frames(verdicts, items)
+    priors = {"prior_independent": 0.9}
+    fit = hb.fit(history, mixed, model="auto", priors=priors, random_seed=1, draws=500, chains=2)
+    width = fit["posterior"]["item_rate"].std(("chain", "draw"))
+    assert float(width.sel(group="B")) > 0.25 > float(width.sel(group="A"))
+    assert "if labelers err independently, nothing is known" in fit.attrs["notes"]
+
+
+@pytest.mark.parametrize("model", ["score", "auto"])
+@pytest.mark.parametrize("value", [0.05, (2, 38)])
+def test_gold_error_reaches_everything(problem, model, value, tmp_path):
+    history, current = problem.rounds
+    known = current.with_gold(np.where(np.arange(current.n_items) < 20, 1.0, np.nan))
+    fit = hb.fit(
+        history, known, model=model, priors={"gold_error": value}, random_seed=1, draws=200,
+        chains=2,
+    )  # fmt: skip
+    rate = fit["posterior"]["gold_error"]
+    assert rate.dims == ("chain", "draw")
+    assert ((rate > 0) & (rate < 0.5)).all()
+    assert np.isnan(fit["evidence"]["gold"]).all()
+    assert np.nansum(fit["evidence"]["fallible_gold"]) == 20
+    chance = hb.posterior_truth(fit)
+    assert float(chance.max()) < 1.0
+    for g, group in enumerate(known.groups("current")):
+        mean = float(fit["posterior"]["item_rate"].sel(group=group).mean())
+        assert abs(float(chance.mean(("chain", "draw"))[known.group_idx == g].mean()) - mean) < 0.02
+    assert hb.load(hb.save(fit, tmp_path / "fit.nc"))["posterior"]["gold_error"].equals(rate)
+
+
+def test_no_gold_error_changes_no_draw(problem):
+    one, two = (
+        hb.fit(*problem.rounds, model="auto", priors=priors, random_seed=1, draws=50, chains=1)
+        for priors in (None, {"gold_error": 0})
+    )
+    assert one["posterior"].to_dataset().equals(two["posterior"].to_dataset())
+    with pytest.raises(ValueError, match="gold_error must be None"):
+        hb.fit(*problem.rounds, model="auto", priors={"gold_error": 0.7}, random_seed=1)
