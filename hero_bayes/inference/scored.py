@@ -58,8 +58,8 @@ def scored_factory(
     ----------
     history, current : Labels
     name : str or None
-        Which score; by default the mean of votes and model, or the model's log-likelihood ratio
-        where labels or labelers changed, so that votes do not carry over.
+        Which score; by default the mean of votes and model. Where labels or labelers changed, it
+        rests on a random part of the labels that both rounds could have had alike.
     random_seed : int
         Draws the folds of items.
     priors : mapping
