@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from hero_bayes.data.identifiers import some
 from hero_bayes.decision.rule import Rule
 from hero_bayes.errors import DataError
 
 __all__ = ["contrast_of", "group_name", "metric_draws", "rule_draws"]
+
+FloatArray = NDArray[np.float64]
 
 #: What a rate may run over: groups of the current round, or models of generations.
 DIMS = ("group", "model")
@@ -92,23 +95,21 @@ def rule_draws(fit: xr.DataTree, rule: Rule) -> xr.DataArray:
     if pair[0] == pair[1]:
         raise DataError(f"arm and reference are both {pair[0]!r}; name two")
     arm, reference = (draws.sel({dim: name}).drop_vars(dim) for name in pair)
-    return contrast_of(arm, reference, rule.contrast)
+    return arm.copy(data=contrast_of(arm.to_numpy(), reference.to_numpy(), rule.contrast))
 
 
-def contrast_of(arm: xr.DataArray, reference: xr.DataArray, contrast: str) -> xr.DataArray:
+def contrast_of(arm: FloatArray, reference: FloatArray, contrast: str) -> FloatArray:
     """Difference, ratio or odds ratio, draw by draw.
 
     A ratio of two zeros is 1, of something to zero infinite.
     """
     if contrast == "difference":
-        return arm - reference
+        return np.asarray(arm - reference)
     if contrast == "ratio":
         return _over(arm, reference)
     return _over(arm * (1.0 - reference), reference * (1.0 - arm))
 
 
-def _over(top: xr.DataArray, bottom: xr.DataArray) -> xr.DataArray:
+def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = top.to_numpy() / bottom.to_numpy()
-    values = np.where((top.to_numpy() == 0.0) & (bottom.to_numpy() == 0.0), 1.0, values)
-    return top.copy(data=values)
+        return np.where((top == 0.0) & (bottom == 0.0), 1.0, top / bottom)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hero_bayes.decision.losses import Losses
 from hero_bayes.decision.result import PartResult
 from hero_bayes.decision.rule import JointRule, Rule
+from hero_bayes.inference.summary import ESTIMANDS
 
 __all__ = [
     "HOLD",
@@ -78,12 +79,12 @@ def events(rule: Rule | JointRule) -> str:
 def estimate_sentence(part: PartResult) -> str:
     """The quantity with its interval."""
     rule = part.rule
+    meaning = f" ({ESTIMANDS[rule.metric]})" if rule.metric in ESTIMANDS else ""
+    said = f"{rule.quantity}{meaning}: {amount(part.median, rule)}"
     if not math.isfinite(part.upper):
-        return f"{rule.quantity}: {amount(part.median, rule)}, no finite interval."
-    return (
-        f"{rule.quantity}: {amount(part.median, rule)}, 95 % credible interval "
-        f"{amount(part.lower, rule)} to {amount(part.upper, rule)}."
-    )
+        return f"{said}, no finite interval."
+    low, high = amount(part.lower, rule), amount(part.upper, rule)
+    return f"{said}, 95 % credible interval {low} to {high}."
 
 
 def own_sentence(part: PartResult) -> str:
