@@ -37,13 +37,16 @@ class FlatDraws:
     posterior : Dataset
         Variables (draw, ...).
     log_ratio : array (draw, item)
-        log p(labels | truth 1) - log p(labels | truth 0), gold not looked at.
+        log p(labels | truth 1) - log p(labels | truth 0).
     prior_log_odds : array (draw, item)
+    gold : array (item,)
+        Gold that the fit takes for the truth; gold that may be wrong is in ``log_ratio``.
     """
 
     posterior: xr.Dataset
     log_ratio: FloatArray
     prior_log_odds: FloatArray
+    gold: FloatArray
 
     @property
     def n_draws(self) -> int:
@@ -109,6 +112,7 @@ def flat_draws(fit: xr.DataTree, most: int) -> FlatDraws:
         posterior=thin["posterior"].drop_vars(("sample", "chain", "draw")),
         log_ratio=np.ascontiguousarray(thin["evidence"]["log_likelihood_ratio"].to_numpy()),
         prior_log_odds=np.ascontiguousarray(thin["evidence"]["prior_log_odds"].to_numpy()),
+        gold=evidence["gold"].to_numpy(),
     )
 
 
@@ -198,7 +202,7 @@ def labelers_of(fit: xr.DataTree, draws: FlatDraws, history: Labels, current: La
             "the fit holds no sensitivity and specificity by labeler, so that a change of the "
             'labelers cannot be expressed; fit with model="hero", "pooled", "correlated" or "auto"'
         )
-    check_agreement(found, draws)
+    check_agreement(found, draws, current)
     return found
 
 
@@ -218,10 +222,12 @@ READ_SCORE = (
 )
 
 
-def check_agreement(labelers: Labelers, draws: FlatDraws) -> None:
-    """Refuse where the labelers' rates do not give the fit's own evidence."""
-    found = labelers.positive(0.0) - labelers.negative(0.0)
-    away = np.abs(found - draws.log_ratio) / (1.0 + np.abs(draws.log_ratio))
+def check_agreement(labelers: Labelers, draws: FlatDraws, current: Labels) -> None:
+    """Refuse where the labelers' rates do not give the fit's own evidence on items without gold."""
+    plain = ~current.has_gold
+    found = (labelers.positive(0.0) - labelers.negative(0.0))[:, plain]
+    own = draws.log_ratio[:, plain]
+    away = np.abs(found - own) / (1.0 + np.abs(own))
     if not float(away.max(initial=0.0)) <= AGREEMENT:
         raise Refusal(
             "the fit's evidence does not follow from its sensitivities and specificities (its "

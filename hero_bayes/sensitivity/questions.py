@@ -37,8 +37,7 @@ class Part:
         values = [getattr(drawn[g], self.metric) for g in self.groups]
         if len(values) == 1:
             return np.asarray(values[0])
-        arm, reference = (xr.DataArray(v, dims="draw") for v in values)
-        return contrast_of(arm, reference, self.contrast).to_numpy()
+        return contrast_of(values[0], values[1], self.contrast)
 
 
 @dataclass(frozen=True)

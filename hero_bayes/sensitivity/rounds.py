@@ -43,7 +43,7 @@ class CurrentGroup:
     item_idx : int array (item of the group)
     gold : array (item of the group)
     log_ratio : array (draw, item of the group)
-        Evidence of the fit, gold not looked at.
+        Evidence of the fit, exact gold not looked at.
     offset : array (draw, item of the group)
         Log odds of an item beyond those of the group.
     prior : tuple of float
@@ -129,7 +129,7 @@ def current_groups(
             x = logit(np.clip(rate, EDGE, 1.0 - 1e-16))
             offset = np.zeros_like(ratio)
         rank, distance = np.empty((2, x.size))
-        gold = current.gold[item_idx]
+        gold = draws.gold[item_idx]
         kernels.carry(clamp_gold(ratio, gold), offset, *prior, x, x, rank, distance, True)
         found[group] = CurrentGroup(
             item_idx=item_idx,

@@ -167,3 +167,13 @@ def test_family_effects_are_refused(problem):
     fit["posterior"].dataset = posterior
     with pytest.raises(hb.Refusal, match="families share an effect"):
         labelers_of(fit, flat_draws(fit, 10), *problem)
+
+
+def test_gold_that_may_be_wrong_stays_evidence():
+    rounds = simulate(8, n_history=120, n_current=60, current_gold=0.3).rounds
+    options = {"random_seed": 1, "draws": 100, "chains": 2}
+    fit = hb.fit(*rounds, model="auto", priors={"gold_error": 0.1}, **options)
+    sweep = transport_sensitivity(fit, *rounds, grid=[-0.5])
+    base = sweep.sel(shift_sensitivity=0.0, shift_specificity=0.0)["mean"].item()
+    assert base == pytest.approx(float(fit["posterior"]["prevalence"].mean()), abs=1e-9)
+    assert np.isnan(fit["evidence"]["gold"]).all()
