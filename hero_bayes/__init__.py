@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from hero_bayes.data.checks import check
     from hero_bayes.data.covariates import TextCovariates
     from hero_bayes.data.labels import Labels
+    from hero_bayes.decision.decide import decide
+    from hero_bayes.decision.result import Decision
+    from hero_bayes.decision.rule import Rule
     from hero_bayes.errors import DataError, Refusal
     from hero_bayes.estimators.estimate import compare_methods, estimate
     from hero_bayes.estimators.result import Estimate
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from hero_bayes.inference.storage import load, save
     from hero_bayes.inference.summary import summary
     from hero_bayes.inference.truth import posterior_truth
+    from hero_bayes.sensitivity.transport import transport_sensitivity
     from hero_bayes.simulation.simulate import simulate
 
 _HOME = {
@@ -35,6 +39,10 @@ _HOME = {
     "save": "hero_bayes.inference.storage",
     "Diagnosis": "hero_bayes.inference.diagnose",
     "adjust": "hero_bayes.adjustment.adjust",
+    "decide": "hero_bayes.decision.decide",
+    "Decision": "hero_bayes.decision.result",
+    "Rule": "hero_bayes.decision.rule",
+    "transport_sensitivity": "hero_bayes.sensitivity.transport",
     "dependence": "hero_bayes.agreement.dependence",
     "difficulty": "hero_bayes.difficulty",
     "diagnose": "hero_bayes.inference.diagnose",
@@ -59,10 +67,12 @@ _ROOMS = frozenset({"calibration", "datasets", "difficulty", "plots"})
 
 __all__ = [
     "DataError",
+    "Decision",
     "Diagnosis",
     "Estimate",
     "Labels",
     "Refusal",
+    "Rule",
     "TextCovariates",
     "__version__",
     "adjust",
@@ -70,6 +80,7 @@ __all__ = [
     "check",
     "compare_methods",
     "datasets",
+    "decide",
     "dependence",
     "diagnose",
     "difficulty",
@@ -82,6 +93,7 @@ __all__ = [
     "save",
     "simulate",
     "summary",
+    "transport_sensitivity",
 ]
 
 
