@@ -30,9 +30,9 @@ def correlated(
     """Gold-anchored latent classes whose labelers err on the same items.
 
     Logit P(z_ij = 1 | y_i = y, u_i) = e_jy + l_y u_i, where u_i ~ Normal(0, 1) is shared by all
-    labels of item i, and e_jy = mean_y + spread_y offset_jy comes from a population. A loading of 0
-    is independence. With families, k_y v_if is added, v_if ~ Normal(0, 1) shared by the labels that
-    family f gave to item i. u and v are integrated out [1]_.
+    labels of item i, and e_jy ~ Normal(m_y, spread_y^2) comes from a population whose mean m_y has
+    a normal prior. A loading of 0 is independence. With families, k_y v_if is added, v_if ~
+    Normal(0, 1) shared by the labels that family f gave to item i. u and v are integrated out [1]_.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def correlated(
     -------
     pm.Model
         Free variables ``label_logit_mean``, ``label_logit_spread``, ``loading`` and, with families,
-        ``family_loading`` (truth), ``label_logit_offset`` (truth, labeler), ``history_prevalence``,
-        ``prevalence``; deterministics ``label_logit`` (truth, labeler), ``sensitivity`` and
-        ``specificity`` (labeler), averaged over u and v, and ``class_log_likelihood`` (item,
-        truth), which the power does not touch.
+        ``family_loading`` (truth), ``label_logit_offset`` (truth, labeler_contrast),
+        ``history_prevalence``, ``prevalence``; deterministics ``label_logit`` (truth, labeler),
+        ``sensitivity`` and ``specificity`` (labeler), averaged over u and v, and
+        ``class_log_likelihood`` (item, truth), which the power does not touch.
 
     Raises
     ------
@@ -73,6 +73,10 @@ def correlated(
 
     Notes
     -----
+    ``label_logit_mean`` is the average of e_jy over the labelers, and ``label_logit_offset`` are
+    their deviations from it in coordinates that mix well
+    (:func:`hero_bayes.models.shared_effects.population`); m_y is integrated out.
+
     Unseen labelers draw from the population. Two loadings stand for all labelers: the effect
     misleads everybody alike.
 

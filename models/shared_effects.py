@@ -30,6 +30,9 @@ from hero_bayes.likelihoods.shared_effect import (
 DENSE_SHARE = 0.1
 #: Numbers in the table of family integrals above which a family effect is refused.
 FAMILY_LIMIT = 10_000_000
+#: Variance that one label leaves to the logit of its labeler: 1 / (p (1 - p)) at p near 0.8 or 0.2,
+#: twice, since a label speaks of one of two logits.
+LABEL_VARIANCE = 12.0
 Grid = tuple[TensorVariable, TensorVariable]
 
 
@@ -164,17 +167,9 @@ def correlated_labelers(
             '"family", or leave the argument out'
         )
     use_family = bool(names) if family is None else family
-    mean = pm.Normal(
-        "label_logit_mean",
-        np.array([negative_mean_prior[0], positive_mean_prior[0]]),
-        np.array([negative_mean_prior[1], positive_mean_prior[1]]),
-        dims="truth",
-    )
+    mean_prior = np.array([negative_mean_prior, positive_mean_prior])
     spread = pm.HalfNormal("label_logit_spread", spread_prior, dims="truth")
-    offset = pm.Normal("label_logit_offset", 0.0, 1.0, dims=("truth", "labeler"))
-    logit = pm.Deterministic(
-        "label_logit", mean[:, None] + spread[:, None] * offset, dims=("truth", "labeler")
-    )
+    logit = population(panel, mean_prior, spread)
     loading = pm.HalfNormal("loading", loading_prior, dims="truth")
     longest = max(_longest(panel.history), _longest(panel.current))
     grid = _grid("effect", longest, loading_bound)
@@ -196,6 +191,49 @@ def correlated_labelers(
     return SharedEffects(
         logit, loading, family_loading, family_idx if use_family else None, grid, family_grid
     )
+
+
+def population(
+    panel: Panel, mean_prior: NDArray[np.float64], spread: TensorVariable
+) -> TensorVariable:
+    """Logits (truth, labeler) whose law is a normal population, in coordinates that mix well.
+
+    Logits e_j ~ Normal(m, s^2) with m ~ Normal(prior) have an average ~ Normal(prior mean,
+    prior variance + s^2 / J) and, independently, deviations from it that are s times a standard
+    normal vector of J - 1 contrasts. Labels inform the average and the deviations, but hardly m,
+    so m is integrated out. With d^2 the variance that labels leave to a deviation, the contrasts
+    are sampled as Normal(0, s^2 + d^2) and multiplied by s / sqrt(s^2 + d^2): given the labels
+    their spread is then about d whatever s. Many labels give the centred form, none the
+    non-centred one; the density stays bounded at s = 0, so that it has a mode.
+    """
+    size = panel.labelers.size
+    mean = pm.Normal(
+        "label_logit_mean",
+        mean_prior[:, 0],
+        pt.sqrt(mean_prior[:, 1] ** 2 + spread**2 / size),
+        dims="truth",
+    )
+    # From history alone, which both models of a cut hold.
+    labels_each = panel.history.n_labels / size
+    left = pm.Data("label_logit_variance", LABEL_VARIANCE / (1.0 + labels_each))
+    scale = pt.sqrt(spread**2 + left)
+    pm.modelcontext(None).add_coord("labeler_contrast", range(1, size))
+    offset = pm.Normal(
+        "label_logit_offset", 0.0, scale[:, None], dims=("truth", "labeler_contrast")
+    )
+    deviation = (spread / scale)[:, None] * zero_sum(offset, size)
+    return pm.Deterministic("label_logit", mean[:, None] + deviation, dims=("truth", "labeler"))
+
+
+def zero_sum(contrast: TensorVariable, size: int) -> TensorVariable:
+    """From (row, size - 1) to (row, size) with rows that sum to zero, lengths and angles kept.
+
+    If the contrasts are standard normal, the result is a standard normal vector less its average.
+    """
+    total = contrast.sum(axis=1, keepdims=True)
+    root = size**0.5
+    last = -total / root
+    return pt.concatenate([contrast - total / (size + root), last], axis=1)
 
 
 def _grid(name: str, n_labels: int, loading_bound: float) -> Grid:

@@ -14,12 +14,10 @@ import hero_bayes as hb
 import hero_bayes.models.shared_effects as module
 from hero_bayes.data.panel import align
 from hero_bayes.inference.graph import QUICK
-from hero_bayes.likelihoods.label_scores import label_scores
 from hero_bayes.likelihoods.shared_effect import (
     marginal_rate,
     node_count,
     normal_nodes,
-    quadrature_error,
 )
 from hero_bayes.models import MODELS, correlated
 from hero_bayes.models.composition import coordinates, two_rounds
@@ -43,18 +41,12 @@ def parameters(n_labelers, loading, family_loading=None):
     values = {
         "label_logit_mean": RNG.normal([-1, 1], 0.3),
         "label_logit_spread": RNG.uniform(0.5, 1.0, 2),
-        "label_logit_offset": RNG.normal(size=(2, n_labelers)),
+        "label_logit_offset": RNG.normal(size=(2, n_labelers - 1)),
         "loading": np.broadcast_to(np.asarray(loading, dtype=float), 2).copy(),
     }
     if family_loading is not None:
         values["family_loading"] = np.broadcast_to(np.asarray(family_loading, float), 2).copy()
     return values
-
-
-def logits(values):
-    """e (truth, labeler)."""
-    mean, spread = values["label_logit_mean"], values["label_logit_spread"]
-    return mean[:, None] + spread[:, None] * values["label_logit_offset"]
 
 
 def evaluate(model, name, values):
@@ -64,6 +56,11 @@ def evaluate(model, name, values):
         inputs, model[name], givens=[], mode=QUICK, on_unused_input="ignore"
     )
     return function(*(np.asarray(values[rv.name], dtype=float) for rv in inputs))
+
+
+def logits(model, values):
+    """e (truth, labeler); its law is tested on its own."""
+    return evaluate(model, "label_logit", values)
 
 
 def verdicts(labels, item):
@@ -115,7 +112,7 @@ def test_log_likelihood_matches_adaptive_quadrature(n_labelers, loading, missing
     model = correlated(labels, labels)
     values = parameters(n_labelers, [loading, 0.7 * loading])
     found = evaluate(model, "class_log_likelihood", values)
-    e = logits(values)
+    e = logits(model, values)
     for item in range(labels.n_items):
         for truth in (0, 1):
             expected = log_integral(*verdicts(labels, item), e[truth], values["loading"][truth])
@@ -127,12 +124,12 @@ def test_unanimous_items_at_extreme_logits_match():
     labels = from_rows(rows, gold=[0, 1])
     values = parameters(60, [3.0, 2.0])
     values["label_logit_mean"] = np.array([-4.0, 4.0])
-    found = evaluate(correlated(labels, labels), "class_log_likelihood", values)
+    model = correlated(labels, labels)
+    found = evaluate(model, "class_log_likelihood", values)
     for item in (0, 1):
         for truth in (0, 1):
-            expected = log_integral(
-                *verdicts(labels, item), logits(values)[truth], values["loading"][truth]
-            )
+            e, loading = logits(model, values)[truth], values["loading"][truth]
+            expected = log_integral(*verdicts(labels, item), e, loading)
             assert found[item, truth] == pytest.approx(expected, abs=1e-8)
 
 
@@ -173,7 +170,7 @@ def test_families_match_a_double_integral():
     assert (model["labeler_family"].get_value() == families).all()
     values = parameters(7, [1.2, 0.6], [0.8, 1.7])
     found = evaluate(model, "class_log_likelihood", values)
-    e = logits(values)
+    e = logits(model, values)
     for item in range(4):
         for truth in (0, 1):
             pair = values["loading"][truth], values["family_loading"][truth]
@@ -204,7 +201,7 @@ def test_without_loading_the_layer_is_independent(share, monkeypatch):
     values = parameters(5, 0.0)
     found = evaluate(model, "class_log_likelihood", values)
     panel = align(history, current, unseen="include")
-    e = logits(values)
+    e = logits(model, values)
     with pm.Model(coords=coordinates(panel)):
         rates = LabelerRates(pytensor.shared(expit(e[1])), pytensor.shared(expit(-e[0])))
         expected = rates.class_log_likelihood(panel.current).eval()
@@ -232,7 +229,7 @@ def test_rates_are_averages_over_the_effects():
     labels = family_rounds()
     values = parameters(7, [1.5, 2.5], [1.0, 0.5])
     model = correlated(labels, labels)
-    e, normal = logits(values), np.random.default_rng(8).standard_normal((2, 400_000))
+    e, normal = logits(model, values), np.random.default_rng(8).standard_normal((2, 400_000))
     for name, truth in (("sensitivity", 1), ("specificity", 0)):
         rate = evaluate(model, name, values)
         for j in (0, 5, 6):
@@ -247,55 +244,6 @@ def test_rates_are_averages_over_the_effects():
     assert wide[0] == pytest.approx(np.exp(log_ndtr(1 / np.sqrt(2))), abs=0.01)
 
 
-def test_scores_are_distinct_and_lead_back_to_the_items():
-    labels = votes(5, 40, 2, missing=0.4)
-    scores = label_scores(labels)
-    dense = scores.rows.dense(5)
-    assert (
-        len({(*row, s) for row, s in zip(dense.tolist(), scores.rows.n_positive, strict=True)})
-        == len(dense)
-        < labels.n_items
-    )
-    for item in range(labels.n_items):
-        who, label = verdicts(labels, item)
-        assert (np.flatnonzero(dense[scores.item_row[item]]) == who).all()
-        assert scores.rows.n_positive[scores.item_row[item]] == label.sum()
-
-
-def node_error(n_labels, e, loading, n_nodes):
-    """Largest error over numbers of positives whose effect lies within the nodes."""
-    positive = np.unique(np.linspace(0, n_labels, 31).round())
-
-    def log_sum(grid):
-        nodes, log_weight = grid
-        never = n_labels * np.logaddexp(0, e + loading * nodes)
-        return positive[:, None] * loading * nodes - never + log_weight
-
-    terms = log_sum((DENSE, norm.logpdf(DENSE) + np.log(DENSE[1] - DENSE[0])))
-    exact = logsumexp(terms, axis=1)
-    inside = logsumexp(terms[:, np.abs(DENSE) > 6.5], axis=1) - exact < np.log(1e-9)
-    found = logsumexp(log_sum(normal_nodes(n_nodes)), axis=1)
-    assert inside.any()
-    return np.abs(found - exact)[inside].max()
-
-
-@pytest.mark.parametrize("n_labels", [1, 3, 10, 60, 300])
-def test_node_count_is_enough_up_to_the_promised_loading(n_labels):
-    for loading, limit in ((0.5, 1e-9), (1.5, 1e-9), (3.0, 1e-8), (4.0, 1e-6)):
-        for e in (-4.3, -1.7, 0.2, 2.6, 5.0):
-            assert node_error(n_labels, e, loading, node_count(n_labels)) < limit
-    assert node_error(n_labels, 0.2, 4.0, 15) > 1e-4
-
-
-def test_quadrature_error_sees_loadings_beyond_the_bound():
-    presence, positive = np.ones((1, 40)), np.array([20.0])
-    within, beyond = (
-        quadrature_error(np.zeros((2, 40)), np.full(2, loading), presence, positive).largest
-        for loading in (3.0, 12.0)
-    )
-    assert within < 1e-9 < 1e-4 < beyond
-
-
 def test_variables_dims_and_coords():
     history, current = simulate(61, n_history=30, n_current=20, arms=("A", "B")).rounds
     model = MODELS["correlated"](history, current)
@@ -303,7 +251,8 @@ def test_variables_dims_and_coords():
     dims = model.named_vars_to_dims
     for name in ("label_logit_mean", "label_logit_spread", "loading"):
         assert dims[name] == ("truth",)
-    assert dims["label_logit_offset"] == dims["label_logit"] == ("truth", "labeler")
+    assert dims["label_logit_offset"] == ("truth", "labeler_contrast")
+    assert dims["label_logit"] == ("truth", "labeler")
     assert dims["sensitivity"] == dims["specificity"] == ("labeler",)
     assert dims["class_log_likelihood"] == ("item", "truth")
     assert list(model.coords["group"]) == ["A", "B"]
@@ -326,7 +275,10 @@ def test_priors_and_arguments_reach_the_graph():
         owner = model[name].owner
         return [np.asarray(p.eval()).tolist() for p in owner.op.dist_params(owner)]
 
-    assert prior("label_logit_mean") == [[-3.0, 2.0], [0.4, 0.3]]
+    mean, scale = model["label_logit_mean"].owner.inputs[-2:]
+    assert np.asarray(mean.eval()).tolist() == [-3.0, 2.0]
+    spread = {model["label_logit_spread"]: np.zeros(2)}
+    assert scale.eval(spread).tolist() == [0.4, 0.3]
     assert prior("prevalence") == [[2.0], [5.0]]
     for name, scale in (("label_logit_spread", 0.25), ("loading", 0.5), ("family_loading", 0.75)):
         assert np.ravel(prior(name)[1]).tolist() in ([scale], [scale, scale])
@@ -341,12 +293,15 @@ def test_logp_is_priors_plus_likelihood():
     model = correlated(history, current)
     values = parameters(4, [0.6, 1.4])
     point = {**values, "prevalence": np.array([0.3]), "history_prevalence": np.array([0.45])}
+    spread = values["label_logit_spread"]
+    left = 12.0 / (1.0 + history.n_labels / 4)
+    scale = np.sqrt(spread**2 + left)[:, None]
     prior = (
-        norm.logpdf(values["label_logit_mean"], [-1, 1], 1.5).sum()
-        + norm.logpdf(values["label_logit_offset"]).sum()
+        norm.logpdf(values["label_logit_mean"], [-1, 1], np.sqrt(1.5**2 + spread**2 / 4)).sum()
+        + norm.logpdf(values["label_logit_offset"], 0.0, scale).sum()
         + halfnorm.logpdf([values["label_logit_spread"], values["loading"]]).sum()
     )
-    e, total = logits(values), prior
+    e, total = logits(model, values), prior
     for labels, rate in ((history, 0.45), (current, 0.3)):
         for item in range(labels.n_items):
             who, label = verdicts(labels, item)
