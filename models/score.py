@@ -98,9 +98,10 @@ def score(
     Needs that P(s | truth) is that of history; not that labelers err independently. In the joint
     posterior, current items enter relative to the law of the scores in history: with q the share of
     truth 1 over all history items, log(m r + 1 - m) - log(q r + 1 - q). Without the second term, an
-    item would be the likelier the larger r, whatever its truth. Items without a label of a known
-    labeler have r = 1. With several history groups, log r is averaged over them in proportion to
-    gold's information on each A_g.
+    item would be the likelier the larger r, whatever its truth, and the slope would run off to
+    infinity: r is a ratio of two laws, of which the second moves with the line too. Items without a
+    label of a known labeler have r = 1. With several history groups, log r is averaged over them in
+    proportion to gold's information on each A_g.
 
     References
     ----------

@@ -18,7 +18,7 @@ from hero_bayes.estimators.bin_posterior import (
 from hero_bayes.estimators.gold_error import EXACT, GoldError
 from hero_bayes.estimators.item_scores import ItemScores, item_scores
 from hero_bayes.estimators.score_calibration import check_gold
-from hero_bayes.estimators.tilt import EVIDENCE_POWER, TiltDraws, tilt_draws
+from hero_bayes.estimators.tilt import EVIDENCE_POWER, TiltDraws, tilt, tilt_draws
 from hero_bayes.estimators.tilt_parts import current_draws, dealt
 
 __all__ = ["FORMS", "BinDraws", "bin_draws", "only", "scored_draws"]
@@ -228,6 +228,10 @@ def scored_draws(
         raise ValueError(
             'form="bins" takes gold as the truth when drawn exactly; use form="line", or '
             'mode="nuts", which takes gold_error with bins'
+        )
+    if form == "line" and score is None:
+        return tilt(
+            history, current, n_draws=n_draws, random_seed=random_seed, gold_error=gold_error
         )
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
     scores = item_scores(history, current, random_seed=int(fold_seed))
