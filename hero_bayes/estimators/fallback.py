@@ -11,7 +11,13 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel
 from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
 from hero_bayes.estimators.item_scores import vote_logit
-from hero_bayes.estimators.label_laws import COUNT_LIMIT, count_change, thin
+from hero_bayes.estimators.label_laws import (
+    COUNT_LIMIT,
+    MIX_LIMIT,
+    count_change,
+    match,
+    mix_change,
+)
 from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
@@ -34,10 +40,12 @@ class Shortfall:
 
     Attributes
     ----------
-    kind : {"gold", "labelers"}
-        Too little gold in history, or no current labeler that history knows.
+    kind : {"gold", "labelers", "rounds"}
+        Too little gold in history; no current labeler that history knows; or too few labels that
+        both rounds could have had alike.
     value : float
-        The number that falls short: gold items of the scarcer class, or known labelers.
+        The number that falls short: gold items of the scarcer class, known labelers, or rounds with
+        enough comparable labels.
     fewest : int
         What it must reach.
     reason : str
@@ -62,7 +70,7 @@ class FallbackDraws:
     intercept, slope : float array (draw,)
         Log-likelihood ratio of an item whose vote logit is 0, and nats in one unit of it.
     score : float array (current item,)
-        Vote logit, thinned where the rounds differ in labels per item.
+        Vote logit.
     used : bool array (current item,)
         Items whose labels are read.
     gold_error : float array (draw,), optional
@@ -137,7 +145,6 @@ def fallback(
     panel : Panel
         The two rounds, labels of unknown labelers left out.
     lack : Shortfall
-        From `shortfall`.
     n_draws, random_seed : int
     gold_error : GoldError
         How often gold is wrong.
@@ -168,9 +175,8 @@ def fallback(
     score, used = np.zeros(now.n_items), np.zeros(now.n_items, dtype=bool)
     intercept, slope = np.zeros((2, n_draws))
     errors = rng.permutation(np.resize(gold_error.points(), n_draws))
-    notes: tuple[str, ...] = ()
-    if lack.kind == "gold":
-        past, judged, notes = same_counts(panel, rng)
+    past, judged, notes = comparable(panel, rng)
+    if lack.kind != "labelers" and past.n_labels and judged.n_labels:
         score, used = vote_logit(judged), judged.labels_per_item > 0
         line = prior_line(past, judged, n_draws, gold_error, rng)
         everyone = past.labels_per_item > 0
@@ -195,16 +201,17 @@ def fallback(
     )
 
 
-def same_counts(panel: Panel, rng: np.random.Generator) -> tuple[Labels, Labels, tuple[str, ...]]:
-    """Both rounds with as many labels an item, so that a share of votes means the same."""
+def comparable(panel: Panel, rng: np.random.Generator) -> tuple[Labels, Labels, tuple[str, ...]]:
+    """Both rounds with labels of one law, so that a share of votes means the same, and remarks."""
     past, now = panel.history, panel.current
-    factor, ratio = count_change(past, now)
-    if factor <= COUNT_LIMIT:
+    other_labelers = mix_change(past, now) > MIX_LIMIT
+    if count_change(past, now)[0] <= COUNT_LIMIT and not other_labelers:
         return past, now, ()
-    note = "items of one round have more labels: each was scored by a random part of them"
-    if ratio > 1.0:
-        return past, thin(now, past, rng), (note,)
-    return thin(past, now, rng), now, (note,)
+    note = (
+        "labels per item or labelers are not those of history: only a random part of the labels, "
+        "which both rounds could have had alike, is read"
+    )
+    return *match(past, now, rng, labelers=other_labelers), (note,)
 
 
 def prior_line(
@@ -227,14 +234,13 @@ def prior_line(
     s, y = score[known], past.gold[known]
     s_now, y_now = vote_logit(now)[known_now], now.gold[known_now]
 
+    # Log P(gold | s), and log P(gold) in history, summed over items.
     def given_score(s: FloatArray, y: FloatArray) -> FloatArray:
-        """Log P(gold | s), summed over items."""
         line = alpha[:, None] + slope[:, None] * s
         right = np.asarray(expit(np.where(y == 1.0, line, -line)), dtype=float)
         return np.asarray(log_seen(right, error[:, None]).sum(axis=1))
 
     def of_class(y: FloatArray) -> FloatArray:
-        """Log P(gold) in history, summed over items."""
         ones = log_seen(positive, error) * (y == 1.0).sum()
         return np.asarray(ones + log_seen(1.0 - positive, error) * (y == 0.0).sum())
 

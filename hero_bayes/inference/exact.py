@@ -17,6 +17,7 @@ from hero_bayes._version import __version__
 from hero_bayes.agreement.dependence import worth_of_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel, align
+from hero_bayes.errors import Refusal
 from hero_bayes.estimators.averaging import (
     PRIOR_INDEPENDENT,
     AveragedDraws,
@@ -24,7 +25,7 @@ from hero_bayes.estimators.averaging import (
     checked_prior,
 )
 from hero_bayes.estimators.bins import BinDraws, scored_draws
-from hero_bayes.estimators.fallback import FallbackDraws, fallback, shortfall
+from hero_bayes.estimators.fallback import FallbackDraws, Shortfall, fallback, shortfall
 from hero_bayes.estimators.gold_error import gold_error_of
 from hero_bayes.estimators.score_method import score_remarks, slope_table
 from hero_bayes.estimators.tilt import TiltDraws
@@ -45,6 +46,15 @@ FloatArray = NDArray[np.float64]
 EXACT_MODELS: Mapping[str, tuple[str, ...]] = {
     "score": ("form", "score", "gold_error"),
     "auto": ("prior_independent", "gold_error"),
+}
+
+
+#: Why `auto` did not calibrate the labels, and what it read them as.
+REASONS = {
+    "gold": "too little gold of a class; votes are only taken to point the right way on the whole",
+    "labelers": "no current labeler is known from history, and the labels are not read",
+    "rounds": "the rounds have too few labels alike; votes are only taken to point the right way "
+    "on the whole",
 }
 
 
@@ -113,27 +123,23 @@ def _found(
 ) -> Exact:
     """Draws of the model, or of the fallback where `auto` cannot calibrate the labels."""
     error = gold_error_of(priors.get("gold_error"))
+    settings: dict[str, Any] = {
+        "n_draws": n_draws,
+        "random_seed": random_seed,
+        "gold_error": error,
+    }
     if model == "score":
         asked = {name: priors[name] for name in ("form", "score") if name in priors}
-        seed, settings = random_seed, {"n_draws": n_draws, "gold_error": error, **asked}
-        return _score(scored_draws(history, current, random_seed=seed, **settings))
+        return _score(scored_draws(history, current, **settings, **asked))
     prior = checked_prior(float(priors.get("prior_independent", PRIOR_INDEPENDENT)))
     panel = align(history, current, unseen="drop")
     lack = shortfall(panel)
-    if lack is not None:
-        return _fallback(
-            fallback(panel, lack, n_draws=n_draws, random_seed=random_seed, gold_error=error)
-        )
-    return _auto(
-        average(
-            history,
-            current,
-            n_draws=n_draws,
-            prior=prior,
-            random_seed=random_seed,
-            gold_error=error,
-        )
-    )
+    if lack is None:
+        try:
+            return _auto(average(history, current, prior=prior, **settings))
+        except Refusal as refusal:
+            lack = Shortfall("rounds", 0.0, 2, str(refusal))
+    return _fallback(fallback(panel, lack, **settings))
 
 
 def _score(draws: TiltDraws) -> Exact:
@@ -175,12 +181,6 @@ def _auto(draws: AveragedDraws) -> Exact:
 
 def _fallback(draws: FallbackDraws) -> Exact:
     lack = draws.shortfall
-    why = (
-        "too little gold of a class; all that is assumed is that votes point the right way on the "
-        "whole"
-        if lack.kind == "gold"
-        else "no current labeler is known from history, and the labels are not read"
-    )
     slope = draws.slope
     low, high = np.quantile(slope, [0.025, 0.975])
     calibration = xr.Dataset(
@@ -201,7 +201,7 @@ def _fallback(draws: FallbackDraws) -> Exact:
         gold_error=draws.gold_error,
         panel=draws.panel,
         calibration=calibration,
-        sentence=f"not calibrated, the interval is wide: {why}",
+        sentence=f"not calibrated, the interval is wide: {REASONS[lack.kind]}",
         notes=draws.notes,
         attributes={
             "importance_draws": draws.effective_size,

@@ -8,6 +8,7 @@ from hero_bayes.inference.gate_rules import Check
 TITLES = {
     "gold": "gold of the scarcer class in history",
     "labelers": "current labelers known from history",
+    "rounds": "rounds with labels alike enough to calibrate",
 }
 
 

@@ -12,10 +12,10 @@ from hero_bayes.data.panel import align
 from hero_bayes.estimators.fallback import (
     LOG_SLOPE_SD,
     SHARE_PRIOR,
+    comparable,
     fallback,
     intercepts,
     prior_line,
-    same_counts,
     shortfall,
 )
 from hero_bayes.estimators.gold_error import EXACT, GoldError, gold_error_of
@@ -209,14 +209,21 @@ def test_labels_order_the_items(rounds):
 
 
 @pytest.mark.parametrize("more", ["history", "current"])
-def test_rounds_with_other_numbers_of_labels_are_thinned(more):
+def test_rounds_with_other_numbers_of_labels_are_matched(more):
     long, short = (simulate(2, **{**SIZES, "labels_per_item": n}).past.labels() for n in (5, 2))
     history, current = (long, short) if more == "history" else (short, long)
-    panel = align(history, current)
-    past, now, notes = same_counts(panel, np.random.default_rng(1))
+    past, now, notes = comparable(align(history, current), np.random.default_rng(1))
     assert set(past.labels_per_item) == set(now.labels_per_item) == {2}
     assert len(notes) == 1
-    assert same_counts(align(long, long), np.random.default_rng(1))[2] == ()
+    assert comparable(align(long, long), np.random.default_rng(1))[2] == ()
+
+
+def test_rounds_of_other_labelers_are_matched():
+    history = simulate(2, **SIZES).past.labels()
+    current = history.without_gold().with_labelers(["0", "1"])
+    past, _, notes = comparable(align(history, current), np.random.default_rng(1))
+    assert len(notes) == 1
+    assert set(past.labelers[past.labels_per_labeler > 0]) == {"0", "1"}
 
 
 def test_draws_depend_on_the_seed_not_on_the_order_of_rows(rounds):

@@ -167,6 +167,25 @@ def test_auto_without_a_known_labeler(problem):
     assert "known labelers label the current round" in reason
 
 
+def test_auto_where_the_rounds_cannot_be_matched(problem):
+    """All gold items were judged by labelers who left; only one labeler of history stayed."""
+    history, current = problem.rounds
+    verdicts, items, _ = history.to_frames()
+    with_gold = set(items.loc[items["gold"].notna(), "item"])
+    stayed = verdicts["labeler"] == "0"
+    kept = hb.Labels.from_frames(
+        verdicts[~(stayed & verdicts["item"].isin(with_gold))], items, covariates=["x"]
+    )
+    alone = current.with_labelers(["0"])
+    with pytest.raises(hb.Refusal, match="alike"):
+        hb.fit(kept, alone, model="score", random_seed=1)
+    fit = hb.fit(kept, alone, model="auto", random_seed=1, draws=200, chains=2)
+    low, high = fit["posterior"]["item_rate"].quantile([0.05, 0.95], dim=("chain", "draw"))
+    assert (high - low > 0.3).all()
+    assert "too few labels alike" in fit.attrs["chosen"]
+    assert any("alike" in reason for reason in hb.diagnose(fit).reasons)
+
+
 def test_a_group_of_unknown_labelers_alone(problem):
     """The other group's labels are read; this one has what nobody knows."""
     history, current = problem.rounds
