@@ -80,9 +80,9 @@ def fit(
         and gold alone, then draws the current prevalence exactly; "joint" is one model over
         everything.
     priors : mapping, optional
-        Keyword arguments of the factory. The layers of labelers take ``gold_error``, how often gold
-        is wrong: None (never), a number in [0, 0.5) where P(gold != truth) is known, the same for
-        both truths, or the parameters (a, b) of a Beta prior under which it is estimated, such as
+        Keyword arguments of the factory. Every model takes ``gold_error``, how often gold is wrong:
+        None (never), a number in [0, 0.5) where P(gold != truth) is known, the same for both
+        truths, or the parameters (a, b) of a Beta prior under which it is estimated, such as
         ``priors={"gold_error": (2, 38)}`` for about 5 %. Gold is then evidence, not truth.
     random_seed : int, optional
         The same seed gives the same draws. Chosen and recorded when None.

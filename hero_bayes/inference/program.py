@@ -1,7 +1,7 @@
 """A model compiled once, to be fitted again and again to tables of the same make."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -58,9 +58,7 @@ class Program:
 
     def clamped(self, current: Labels) -> Labels:
         """The current round with the gold that is known to be the truth, and no other."""
-        if self.gold_is_exact:
-            return current
-        return replace(current, gold=np.full(current.n_items, np.nan))
+        return current if self.gold_is_exact else current.without_gold()
 
     @cached_property
     def find_start(self) -> StartFinder:
