@@ -196,7 +196,8 @@ def scored_draws(
     form : {"line", "bins"}
         How P(y = 1) depends on a score.
     score : str, optional
-        One score alone: "votes", "mean" or "model". All, mixed, by default.
+        One score alone: "votes", "mean" or "model". All, mixed, by default. Where the rounds have
+        to be matched, one score, and bins, rest on one random part of the labels.
     n_draws : int
         Posterior draws.
     random_seed : int

@@ -71,10 +71,11 @@ def fit(
         ``hero_bayes.models.MODELS`` ("hero" is the paper's), or a factory ``(history, current,
         **priors) -> pm.Model``.
     mode : {"nuts", "laplace", "map", "exact"}, optional
-        "exact" draws without a sampler; "score" and "auto" do so by default, and "auto" has no
-        other mode. For all others, and for "score" if asked: NUTS draws (default); draws from the Gaussian at the unconstrained mode, corrected
-        by importance resampling, for large tables and sweeps; or the mode on the probability
-        scale, which for ``hero`` is HERO-1.
+        "exact" draws without a sampler: the default of "score", and all that "auto" has. For all
+        others, and for "score" if asked (then a plain PyMC model of one score, without the
+        bootstrap of history that exact draws have): NUTS draws (default); draws from the Gaussian
+        at the unconstrained mode, corrected by importance resampling, for large tables and sweeps;
+        or the mode on the probability scale, which for ``hero`` is HERO-1.
     posterior : {"cut", "joint"}
         Whether the current labels without gold inform the labelers: "cut" learns them from history
         and gold alone, then draws the current prevalence exactly; "joint" is one model over
@@ -83,7 +84,9 @@ def fit(
         Keyword arguments of the factory. Every model takes ``gold_error``, how often gold is wrong:
         None (never), a number in [0, 0.5) where P(gold != truth) is known, the same for both
         truths, or the parameters (a, b) of a Beta prior under which it is estimated, such as
-        ``priors={"gold_error": (2, 38)}`` for about 5 %. Gold is then evidence, not truth.
+        ``priors={"gold_error": (2, 38)}`` for about 5 %. Gold is then evidence, not truth. "score"
+        takes ``form`` ("line" or "bins") and ``score``, one of "votes", "mean" and "model": by
+        default all three, mixed by their evidence, in exact draws, and the mean in other modes.
     random_seed : int, optional
         The same seed gives the same draws. Chosen and recorded when None.
     draws, chains : int
