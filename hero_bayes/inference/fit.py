@@ -109,6 +109,8 @@ def fit(
     ------
     Refusal
         If the data cannot answer: no gold of one class, or no current label from a known labeler.
+        Not from "auto", which then gives a wide posterior that ``hb.diagnose`` does not pass, and
+        says why.
     DataError
         If a factory's model lacks what ``fit`` needs.
     ValueError
