@@ -22,7 +22,6 @@ from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.integer]
 
 #: The share of positives in history: Beta with both parameters at this value.
 SHARE_PRIOR = 0.5

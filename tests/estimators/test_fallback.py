@@ -171,7 +171,7 @@ def test_history_without_any_label(rounds):
     assert np.ptp(np.quantile(draws.item_rate, [0.05, 0.95])) > 0.7
 
 
-@pytest.mark.parametrize("counts", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("counts", [(0, 0), (1, 1)])
 def test_intervals_hold_the_truth(counts):
     """Independent labelers, shared errors, weak judges; history and current rates anywhere."""
     inside = []
