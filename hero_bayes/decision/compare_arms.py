@@ -6,7 +6,13 @@ import xarray as xr
 from hero_bayes.data.identifiers import some
 from hero_bayes.data.labels import Labels
 from hero_bayes.decision.arm_result import ArmComparison, ranks_of
-from hero_bayes.decision.paired import check_current, items_of_arms, resampled
+from hero_bayes.decision.paired import (
+    ItemsOfArms,
+    check_current,
+    items_of_arms,
+    resampled,
+    with_spread,
+)
 from hero_bayes.decision.rates import arms as arms_of
 from hero_bayes.decision.rates import contrast_of, metric_draws
 from hero_bayes.errors import DataError, Refusal
@@ -82,10 +88,11 @@ def compare_arms(
     alike and cancels in part. Where arms answered the same prompts, prompts hard for all arms
     cancel too. For every draw of the evidence, truths are drawn for all items and prompts get
     weights, the same in all arms (Bayesian bootstrap [1]_); see `paired_rates`. Single arms keep
-    their posterior. Truths are drawn item by item, so that with weak labels part of what arms share
-    is hidden and the paired interval is wider than it might be, not narrower. ``item_rate`` speaks
-    of the items at hand and ``prevalence_adjusted`` resamples items by itself: both share labelers
-    only.
+    their posterior, or are widened to it; several items of one prompt in an arm count as related,
+    which widens it further. Truths are drawn item by item, so that with weak labels part of what
+    arms share is hidden and the paired interval is wider than it might be, not narrower.
+    ``item_rate`` speaks of the items at hand and ``prevalence_adjusted`` resamples items by itself:
+    both share labelers only.
 
     References
     ----------
@@ -114,7 +121,7 @@ def compare_arms(
     chosen = reference_arm(names, reference)
     seed = int(fit.attrs.get("random_seed", 0)) if random_seed is None else random_seed
     groups = list(names.values())
-    n_shared, said = 0, []
+    n_shared, said, remarks = 0, [], list[str]()
     if current is not None:
         check_current(fit, current)
     by_arm = rates.sel(group=groups).rename(group="arm").assign_coords(arm=list(names))
@@ -127,13 +134,10 @@ def compare_arms(
         n_shared = items.n_shared
         if n_shared:
             pairing = "prompts"
-            found = resampled(fit, current, items, len(groups), seed)
-            by_arm = found.assign_coords(arm=list(names))
+            by_arm, remarks = by_prompt(fit, current, items, by_arm, seed)
     if paired:
         said.append(pairing_note(pairing, metric, n_shared, current is not None))
-        if pairing == "prompts" and "intercept" in fit["posterior"].data_vars:
-            said.append(PROMPTS_AT_HAND)
-    notes = [*said, JOINT, *([WINNER] if len(names) > 2 else [])]
+    notes = [*said, *remarks, JOINT, *([WINNER] if len(names) > 2 else [])]
     if not gate.passed:
         notes = [f"The gate failed: {'; '.join(gate.reasons)}.", *notes]
     return ArmComparison(
@@ -189,6 +193,25 @@ def unpaired(rates: xr.DataArray, rng: np.random.Generator) -> xr.DataArray:
     flat = values.reshape(-1, values.shape[-1])
     shuffled = np.stack([rng.permutation(column) for column in flat.T], axis=-1)
     return rates.copy(data=shuffled.reshape(values.shape))
+
+
+def by_prompt(
+    fit: xr.DataTree, current: Labels, items: ItemsOfArms, own: xr.DataArray, seed: int
+) -> tuple[xr.DataArray, list[str]]:
+    """Rates (chain, draw, arm) with prompts resampled jointly, and remarks on them."""
+    names = [str(name) for name in own["arm"].to_numpy()]
+    found = resampled(fit, current, items, len(names), seed)
+    values, fitted = found.to_numpy(), own.to_numpy()
+    rates, widened = with_spread(
+        values.reshape(-1, len(names)), fitted.reshape(-1, fitted.shape[-1])
+    )
+    remarks = []
+    if "intercept" in fit["posterior"].data_vars:
+        remarks.append(PROMPTS_AT_HAND)
+    if widened.any():
+        who = some(np.array(names)[widened], 12)
+        remarks.append(f"The evidence on single items is surer than the fit; widened to it: {who}.")
+    return found.copy(data=rates.reshape(values.shape)).assign_coords(arm=names), remarks
 
 
 def pairing_note(pairing: str, metric: str, n_shared: int, known: bool) -> str:

@@ -12,11 +12,20 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 from hero_bayes.inference.truth import posterior_truth
 
-__all__ = ["ItemsOfArms", "check_current", "items_of_arms", "paired_rates", "resampled"]
+__all__ = [
+    "ItemsOfArms",
+    "check_current",
+    "items_of_arms",
+    "paired_rates",
+    "resampled",
+    "with_spread",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: Resampled rates whose sd is smaller than the fit's by more than this share lack something.
+NARROWER = 0.1
 #: Beta parameters of the prevalence where the fit was given none.
 FLAT = (1.0, 1.0)
 
@@ -145,3 +154,30 @@ def resampled(
     )
     coords = {"chain": truth["chain"].to_numpy(), "draw": truth["draw"].to_numpy()}
     return xr.DataArray(rates.reshape(*shape, n_arms), dims=("chain", "draw", "arm"), coords=coords)
+
+
+def with_spread(
+    resampled_rates: FloatArray, fitted: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Resampled rates (draw, arm), never surer than the fit's own draws, and which were widened.
+
+    Parameters
+    ----------
+    resampled_rates, fitted : array (draw, arm)
+        From `paired_rates`, and the fit's draws of the same rates; they may differ in number.
+
+    Notes
+    -----
+    Some fits put uncertainty into the prevalence that the evidence on single items does not have
+    (the labelers' rates in `auto`, where it takes them as independent). The rates of such an arm
+    are mapped to the quantiles of the fit's draws; their ranks, and so what arms share, stay.
+    """
+    n, m = resampled_rates.shape[0], fitted.shape[0]
+    error = np.sqrt(0.5 / n + 0.5 / m)
+    allowed = 1.0 + max(NARROWER, 4.0 * error)
+    widened = fitted.std(axis=0) > allowed * resampled_rates.std(axis=0)
+    rates = resampled_rates.copy()
+    for arm in np.flatnonzero(widened):
+        order = np.argsort(rates[:, arm], kind="stable")
+        rates[order, arm] = np.quantile(fitted[:, arm], (np.arange(n) + 0.5) / n)
+    return rates, widened

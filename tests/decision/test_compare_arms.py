@@ -152,6 +152,29 @@ def test_generations_of_a_prompt_are_resampled_together():
     assert rate.std() == pytest.approx(law.std(), rel=4 * SD_ERROR)
 
 
+def test_rates_are_never_surer_than_the_fit():
+    """Evidence without the labelers' uncertainty: the fit's own law stays, and so do the ranks."""
+    rng = np.random.default_rng(12)
+    truth = truths(rng, 200, (0.2, 0.6))
+    current = round_of(truth)
+    fit = known_fit(current, np.zeros(400), rng, draws=DRAWS)
+    plain = compare_arms(fit, current=current)
+    assert not any("widened" in note for note in plain.notes)
+    own = fit["posterior"]["prevalence"]
+    wide = own.copy(data=own.to_numpy())
+    wide[..., 1] = 0.2 + 2 * (own[..., 1] - 0.2)
+    fit["posterior"] = fit["posterior"].to_dataset().assign(prevalence=wide)
+    found = compare_arms(fit, current=current)
+    assert any("widened to it: 'B'" in note for note in found.notes)
+    a, b = (found.draws["rate"].sel(arm=arm).to_numpy().ravel() for arm in "AB")
+    assert np.array_equal(a, plain.draws["rate"].sel(arm="A").to_numpy().ravel())
+    assert np.quantile(b, [0.05, 0.5, 0.95]) == pytest.approx(
+        np.quantile(wide[..., 1], [0.05, 0.5, 0.95]), abs=1e-3
+    )
+    before = plain.draws["rate"].sel(arm="B").to_numpy().ravel()
+    assert np.array_equal(np.argsort(b), np.argsort(before))
+
+
 def test_a_rule_on_paired_draws():
     rng = np.random.default_rng(9)
     truth = truths(rng, 200, (0.2, 0.6))
