@@ -92,9 +92,9 @@ def transport_check(
     -----
     "labelers": posterior predictive p-value of sum_j (s_j - E s_j)^2 / Var s_j, s_j the positive
     labels of labeler j, moments at the round's total of positive labels. "labels of one item": that
-    of the variance of an item's positive labels, which shared errors raise too. Labels are predicted with the truth drawn anew from the fitted
-    prevalence [1]_. For ``score`` and ``auto`` the rates come from the anchored EM, with its
-    covariance, and the second test is left out.
+    of the variance of an item's positive labels, which shared errors raise too. Labels are
+    predicted with the truth drawn anew from the fitted prevalence [1]_. For ``score`` and ``auto``
+    the rates come from the anchored EM, with its covariance, and the second test is left out.
 
     With gold in the current round: "sensitivity" and "specificity" compare the labels on its items
     with rates learned from history alone (z-test; items are the units, and the rates' covariance
