@@ -157,7 +157,10 @@ class Decision:
         if not math.isfinite(self.probability):
             result["missing"] = "the fit is the mode alone, which has no probabilities"
         elif any(not math.isfinite(part.upper + part.sd) for part in self.parts):
-            result["missing"] = "the reference's rate is 0 in some draws, where a ratio is infinite"
+            result["missing"] = (
+                "a spread does not exist: the reference's rate is 0 in some draws, where a ratio is "
+                "infinite, or there is one draw"
+            )
         return result
 
     def __str__(self) -> str:
