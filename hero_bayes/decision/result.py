@@ -158,8 +158,8 @@ class Decision:
             result["missing"] = "the fit is the mode alone, which has no probabilities"
         elif any(not math.isfinite(part.upper + part.sd) for part in self.parts):
             result["missing"] = (
-                "a spread does not exist: the reference's rate is 0 in some draws, where a ratio is "
-                "infinite, or there is one draw"
+                "a spread does not exist: the reference's rate is 0 in some draws, so that a ratio "
+                "is infinite, or there is one draw"
             )
         return result
 

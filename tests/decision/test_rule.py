@@ -174,8 +174,8 @@ def test_bad_fields_are_refused(fields, match):
 
 
 def test_bad_dictionaries_and_sets():
-    with pytest.raises(ValueError, match="a rule has no treshold; its fields are metric"):
-        Rule.from_dict({"treshold": 0.05})
+    with pytest.raises(ValueError, match="a rule has no limit; its fields are metric"):
+        Rule.from_dict({"limit": 0.05})
     with pytest.raises(ValueError, match="no rule was given"):
         Rule.all([])
     with pytest.raises(ValueError, match="stands twice"):
