@@ -7,12 +7,14 @@ if TYPE_CHECKING:
     from hero_bayes.plots.curves import plot_density, plot_k_curve
     from hero_bayes.plots.data_map import plot_data_map
     from hero_bayes.plots.dependence import plot_dependence
+    from hero_bayes.plots.sensitivity import plot_transport
 
 _HOME = {
     "plot_data_map": "hero_bayes.plots.data_map",
     "plot_dependence": "hero_bayes.plots.dependence",
     "plot_density": "hero_bayes.plots.curves",
     "plot_k_curve": "hero_bayes.plots.curves",
+    "plot_transport": "hero_bayes.plots.sensitivity",
 }
 
 __all__ = ["plot_data_map", "plot_density", "plot_dependence", "plot_k_curve"]

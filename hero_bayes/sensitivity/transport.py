@@ -139,6 +139,7 @@ def transport_sensitivity(
     dataset.attrs = {
         "target": question.parts[0].name,
         "rule": "" if question.rule is None else str(question.rule),
+        **({} if question.rule is None else {"rule_probability": question.rule.probability}),
         "model": str(fit.attrs["model"]),
         "posterior": str(fit.attrs["posterior"]),
         "n_draws": engine.draws.n_draws,

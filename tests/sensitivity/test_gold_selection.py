@@ -14,7 +14,7 @@ from hero_bayes.sensitivity.selected_score import log_selection, selected_score
 
 
 def chosen(seed, n=1500, odds_ratio=1.0, n_current=800, rate=0.3, current_gold=0.0, k=5):
-    """Labelers 1 .. k; history items get gold by logit p = -1.2 + y log w; and the current share."""
+    """k labelers; history gets gold by logit p = -1.2 + y log w. Also the current share of ones."""
     rng = np.random.default_rng(seed)
     a, b = np.linspace(0.7, 0.85, k), np.linspace(0.9, 0.8, k)
     rounds, share = [], 0.0
