@@ -17,7 +17,13 @@ _HOME = {
     "plot_transport": "hero_bayes.plots.sensitivity",
 }
 
-__all__ = ["plot_data_map", "plot_density", "plot_dependence", "plot_k_curve"]
+__all__ = [
+    "plot_data_map",
+    "plot_density",
+    "plot_dependence",
+    "plot_k_curve",
+    "plot_transport",
+]
 
 
 def __getattr__(name: str) -> Any:
