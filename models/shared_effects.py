@@ -196,15 +196,35 @@ def correlated_labelers(
 def population(
     panel: Panel, mean_prior: NDArray[np.float64], spread: TensorVariable
 ) -> TensorVariable:
-    """Logits (truth, labeler) whose law is a normal population, in coordinates that mix well.
+    """Logits e (truth, labeler) drawn from a normal population, in coordinates that mix well.
 
-    Logits e_j ~ Normal(m, s^2) with m ~ Normal(prior) have an average ~ Normal(prior mean,
-    prior variance + s^2 / J) and, independently, deviations from it that are s times a standard
-    normal vector of J - 1 contrasts. Labels inform the average and the deviations, but hardly m,
-    so m is integrated out. With d^2 the variance that labels leave to a deviation, the contrasts
-    are sampled as Normal(0, s^2 + d^2) and multiplied by s / sqrt(s^2 + d^2): given the labels
-    their spread is then about d whatever s. Many labels give the centred form, none the
-    non-centred one; the density stays bounded at s = 0, so that it has a mode.
+    Parameters
+    ----------
+    panel : Panel
+    mean_prior : array (2, 2)
+        Mean and standard deviation of the population mean m, truth 0 first.
+    spread : tensor (2,)
+        Standard deviation s of the population.
+
+    Returns
+    -------
+    tensor (2, labeler)
+
+    Notes
+    -----
+    e_j ~ Normal(m, s^2) for J labelers with m ~ Normal(a, b^2) have an average
+    ~ Normal(a, b^2 + s^2 / J) and, independently, deviations from it that are s times J - 1
+    standard normal contrasts. Labels say little of m beyond the average, so m is integrated out.
+    With d^2 the variance that labels leave to a deviation, contrasts are sampled as
+    Normal(0, s^2 + d^2) and multiplied by s / sqrt(s^2 + d^2): what labels leave open of them is
+    then d^2 whatever s. Many labels give the centred form, none the non-centred one (cf. [1]_);
+    the density stays bounded as s goes to 0, so that it has a mode.
+
+    References
+    ----------
+    .. [1] Papaspiliopoulos, O., Roberts, G. O., Skold, M. (2007). A general framework for the
+       parametrization of hierarchical models. Statistical Science 22, 59-73.
+       doi:10.1214/088342307000000014
     """
     size = panel.labelers.size
     mean = pm.Normal(
@@ -226,14 +246,28 @@ def population(
 
 
 def zero_sum(contrast: TensorVariable, size: int) -> TensorVariable:
-    """From (row, size - 1) to (row, size) with rows that sum to zero, lengths and angles kept.
+    """Rows that sum to zero, from contrasts: lengths and angles are kept.
 
-    If the contrasts are standard normal, the result is a standard normal vector less its average.
+    If the contrasts are standard normal, a row is a standard normal vector less its average.
+
+    Parameters
+    ----------
+    contrast : tensor (row, size - 1)
+    size : int
+
+    Returns
+    -------
+    tensor (row, size)
+
+    Examples
+    --------
+    >>> import pytensor
+    >>> zero_sum(pytensor.shared(np.array([[3.0]])), 2).eval().round(3).tolist()
+    [[2.121, -2.121]]
     """
     total = contrast.sum(axis=1, keepdims=True)
     root = size**0.5
-    last = -total / root
-    return pt.concatenate([contrast - total / (size + root), last], axis=1)
+    return pt.concatenate([contrast - total / (size + root), -total / root], axis=1)
 
 
 def _grid(name: str, n_labels: int, loading_bound: float) -> Grid:
