@@ -29,6 +29,9 @@ KEPT_ATTRIBUTES = (
     "evaluations",
 )
 
+#: Settings whose text is longer are recorded by their type.
+LONGEST_TEXT = 200
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -165,12 +168,24 @@ def assemble(
         "mode": provenance.mode,
         "posterior": provenance.posterior,
         "random_seed": provenance.random_seed,
-        "priors": json.dumps(dict(provenance.priors), default=str),
+        "priors": json.dumps(dict(provenance.priors), default=in_words),
         **table_attributes(history, current, labelers, n_labels),
         **({"dependence": worth_of_labels(history)} if criticism else {}),
         **library,
     }
     return tree
+
+
+def in_words(value: object) -> str:
+    """What a fit records of a setting that JSON cannot hold: its text, or its type if that is long.
+
+    Examples
+    --------
+    >>> in_words(np.int64(3)), in_words(np.zeros((9, 99)))
+    ('3', 'ndarray')
+    """
+    text = str(value)
+    return text if len(text) <= LONGEST_TEXT else type(value).__name__
 
 
 def table_attributes(

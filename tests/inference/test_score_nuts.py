@@ -203,8 +203,9 @@ def test_a_factory_with_its_scores(problem, wired, scores, named):
     )
     assert tree.attrs["model"] == "score"
     assert tree["posterior"]["item_rate"].equals(named["posterior"]["item_rate"])
-    own = choose_model("score", *problem.rounds, {"scores": scores}, SEED)
-    assert (own.name, own.factory) == ("score", score)
+    own = hb.fit(*problem.rounds, model="score", mode="nuts", priors={"scores": scores}, **wired)
+    assert own["posterior"]["item_rate"].equals(named["posterior"]["item_rate"])
+    assert own.attrs["priors"] == '{"scores": "ItemScores"}'
 
 
 def test_settings_reach_the_model(problem, wired, named):
