@@ -101,7 +101,7 @@ def exact_fit(
         "mode": "exact",
         "posterior": "cut",
         "random_seed": random_seed,
-        "priors": json.dumps(dict(priors)),
+        "priors": json.dumps(dict(priors), default=str),
         **table_attributes(
             history, current, found.panel.labelers_left_out, found.panel.labels_left_out
         ),
