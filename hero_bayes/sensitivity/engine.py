@@ -9,24 +9,16 @@ from numpy.typing import NDArray
 from hero_bayes.data.labels import Labels
 from hero_bayes.inference.provenance import check_same_data
 from hero_bayes.sensitivity.labelers import FlatDraws, Labelers, flat_draws, labelers_of
-from hero_bayes.sensitivity.questions import Question
+from hero_bayes.sensitivity.questions import Answer, Question
 from hero_bayes.sensitivity.rounds import CurrentGroup, current_groups
 
-__all__ = ["Answer", "Engine", "engine_of"]
+__all__ = ["Engine", "engine_of"]
 
 FloatArray = NDArray[np.float64]
 #: Numbers (draws x items) held in one table of evidence; more items, fewer draws.
 TABLE = 4_000_000
 #: Fewest draws.
 FEWEST = 100
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Draws of the quantity asked for, and P(rule) (NaN without a rule)."""
-
-    values: FloatArray
-    probability: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class Engine:
     def _ask(self, change: FloatArray | None) -> Answer:
         items = self.question.needs_items
         drawn = {g: group.rates(change, items=items) for g, group in self.groups.items()}
-        return Answer(self.question.value(drawn), self.question.probability(drawn))
+        return self.question.answer(drawn)
 
 
 def engine_of(

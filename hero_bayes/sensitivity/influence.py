@@ -110,7 +110,7 @@ def labeler_influence(
         if rule is not None:
             row |= {
                 "probability": answer.probability,
-                "decision": question.outcome(answer.probability),
+                "decision": answer.decision,
             }
         rows.append(row)
     table = pd.DataFrame(rows).set_index("labeler")
@@ -125,7 +125,7 @@ def labeler_influence(
         ),
     }
     if rule is not None:
-        said = question.outcome(base.probability)
+        said = base.decision
         changed = [str(name) for name in table.index[table["decision"] != said]]
         who = f"would change without {', '.join(changed)}" if changed else "needs no single labeler"
         table.attrs["sentence"] += f" The decision ({said}) {who}."

@@ -12,7 +12,7 @@ from hero_bayes.decision.rule import JointRule, Rule
 from hero_bayes.errors import Refusal
 from hero_bayes.sensitivity.rounds import GroupRates
 
-__all__ = ["Part", "Question", "outcome", "question_of"]
+__all__ = ["Answer", "Part", "Question", "outcome", "question_of"]
 
 FloatArray = NDArray[np.float64]
 #: Rates that the sweeps can follow.
@@ -41,6 +41,25 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What draws say.
+
+    Attributes
+    ----------
+    values : array (draw,)
+        The quantity asked for.
+    probability : float
+        Of the rule's event; NaN without a rule.
+    decision : str
+        What the rule says; "" without one.
+    """
+
+    values: FloatArray
+    probability: float
+    decision: str
+
+
+@dataclass(frozen=True)
 class Question:
     """Rates asked for, with the rule that reads them.
 
@@ -64,20 +83,27 @@ class Question:
         """Whether the truths of the items at hand must be drawn."""
         return any(part.metric == "item_rate" for part in self.parts)
 
-    def value(self, drawn: Mapping[int, GroupRates]) -> FloatArray:
-        """Draws (draw,) of the first part's quantity."""
-        return self.parts[0].value(drawn)
-
-    def probability(self, drawn: Mapping[int, GroupRates]) -> float:
-        """Share of draws in which the events of all parts hold; NaN without a rule."""
+    def answer(self, drawn: Mapping[int, GroupRates]) -> "Answer":
+        """Draws of the first part's quantity, and how often the rule's events hold."""
+        value = self.parts[0].value(drawn)
         if self.rule is None:
-            return np.nan
+            return Answer(value, np.nan, "")
         held = [part.rule.holds(part.value(drawn)) for part in self.parts if part.rule is not None]
-        return float(np.mean(np.all(held, axis=0)))
+        chance = float(np.mean(np.all(held, axis=0)))
+        refuted = any(
+            np.mean(one) <= 1.0 - part.probability
+            for one, part in zip(held, self.rule.parts, strict=True)
+        )
+        return Answer(value, chance, outcome(chance, self.rule.probability, refuted=refuted))
 
-    def outcome(self, probability: float) -> str:
-        """What the rule says at this probability."""
-        return outcome(probability, 1.0 if self.rule is None else self.rule.probability)
+    def answer_of_fit(self, fit: xr.DataTree) -> "Answer":
+        """The answer of all draws of the fit."""
+        posterior = fit["posterior"].to_dataset()
+        drawn = {
+            g: GroupRates(*(posterior[name].isel(group=g).to_numpy().ravel() for name in METRICS))
+            for g in self.groups
+        }
+        return self.answer(drawn)
 
     @property
     def event(self) -> str:
@@ -86,11 +112,15 @@ class Question:
         return "P(" + " and ".join(f"{r.quantity} {r.direction} {r.limit:g}" for r in rules) + ")"
 
 
-def outcome(probability: float, needed: float) -> str:
-    """Ship where the event is sure enough, hold where its opposite is, else collect more."""
+def outcome(probability: float, needed: float, *, refuted: bool = False) -> str:
+    """Ship where the event is sure enough, hold where its opposite is, else collect more.
+
+    ``refuted`` says that one of several events is surely false. The rule of ``hb.decide``, without
+    its gate.
+    """
     if probability >= needed:
         return "ship"
-    return "hold" if 1.0 - probability >= needed else "collect more"
+    return "hold" if probability <= 1.0 - needed or refuted else "collect more"
 
 
 def question_of(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_bayes.sensitivity.engine import Answer, Engine
+from hero_bayes.sensitivity.engine import Engine
+from hero_bayes.sensitivity.questions import Answer
 
 __all__ = ["DIRECTIONS", "Tip", "sentences", "tip"]
 
@@ -65,20 +66,18 @@ def tip(
     sign = 1.0 if way == "up" else -1.0
     values = axes[which]
     zero = [int(np.argmin(np.abs(axis))) for axis in axes]
-    start = engine.question.outcome(base.probability)
+    start = base.decision
     outward = [k for k in np.argsort(np.abs(values), kind="stable") if sign * values[k] > 0.0]
     near = 0.0
     for k in outward:
         place = (k, zero[1]) if which == 0 else (zero[0], k)
         answer = answers[place[0]][place[1]]
-        if engine.question.outcome(answer.probability) != start:
+        if answer.decision != start:
             shift, answer = bisect(engine, which, near, float(values[k]), answer, start)
             rates = mean_rates(engine, which, shift)
-            decision = engine.question.outcome(answer.probability)
             points = 100.0 * (rates[1] - rates[0])
-            return Tip(
-                direction, shift, decision, answer.probability, points, rates, float(abs(shift))
-            )
+            found = answer.decision, answer.probability
+            return Tip(direction, shift, *found, points, rates, float(abs(shift)))
         near = float(values[k])
     rates = mean_rates(engine, which, near)
     return Tip(direction, np.nan, "", np.nan, np.nan, rates, abs(near))
@@ -91,7 +90,7 @@ def bisect(
     while abs(other - same) > TOLERANCE:
         middle = 0.5 * (same + other)
         found = engine.moved(*((middle, 0.0) if which == 0 else (0.0, middle)))
-        if engine.question.outcome(found.probability) == start:
+        if found.decision == start:
             same = middle
         else:
             other, answer = middle, found
@@ -109,8 +108,7 @@ def mean_rates(engine: Engine, which: int, shift: float) -> tuple[float, float]:
 
 def sentences(engine: Engine, tips: Sequence[Tip], base: Answer) -> list[str]:
     """One sentence a direction, for a release meeting."""
-    start = engine.question.outcome(base.probability)
-    return [_sentence(one, start, engine.question.event) for one in tips]
+    return [_sentence(one, base.decision, engine.question.event) for one in tips]
 
 
 def _sentence(one: Tip, start: str, event: str) -> str:

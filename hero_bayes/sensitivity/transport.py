@@ -8,8 +8,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.sensitivity.engine import Answer, Engine, engine_of
-from hero_bayes.sensitivity.questions import Question, question_of
+from hero_bayes.sensitivity.engine import Engine, engine_of
+from hero_bayes.sensitivity.questions import Answer, Question, question_of
 from hero_bayes.sensitivity.tipping import DIRECTIONS, Tip, sentences, tip
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def transport_sensitivity(
         },
     )
     base = answers[int(np.argmin(abs(axes[0])))][int(np.argmin(abs(axes[1])))]
-    said = [base_sentence(question, base)]
+    whole = question.answer_of_fit(fit)
+    said = [base_sentence(question, base, whole)]
     if rule is not None:
         tips = [tip(engine, axes, answers, base, name) for name in DIRECTIONS]
         lines = sentences(engine, tips, base)
@@ -139,7 +140,7 @@ def transport_sensitivity(
     dataset.attrs = {
         "target": question.parts[0].name,
         "rule": "" if question.rule is None else str(question.rule),
-        **({} if question.rule is None else {"rule_probability": question.rule.probability}),
+        **rule_attributes(question, whole),
         "model": str(fit.attrs["model"]),
         "posterior": str(fit.attrs["posterior"]),
         "n_draws": engine.draws.n_draws,
@@ -207,7 +208,7 @@ def summaries(
     }
     if question.rule is not None:
         chance = np.array([a.probability for a in flat])
-        words = np.array([question.outcome(p) for p in chance], dtype=str)
+        words = np.array([a.decision for a in flat], dtype=str)
         found |= {
             "probability": (dims, chance.reshape(shape)),
             "decision": (dims, words.reshape(shape)),
@@ -225,11 +226,27 @@ def tipping_variables(tips: Sequence[Tip], lines: Sequence[str]) -> dict[str, An
     }
 
 
-def base_sentence(question: Question, base: Answer) -> str:
+def rule_attributes(question: Question, whole: Answer) -> dict[str, Any]:
+    """What the rule asks for, and what all draws of the fit say."""
+    if question.rule is None:
+        return {}
+    return {
+        "rule_probability": question.rule.probability,
+        "fit_probability": whole.probability,
+        "fit_decision": whole.decision,
+    }
+
+
+def base_sentence(question: Question, base: Answer, whole: Answer) -> str:
     """What the fit says with nothing moved."""
     mean = float(np.mean(base.values))
     said = f"With the labelers of history: {question.parts[0].name} {mean:.3f} on average"
     if question.rule is None:
         return f"{said}."
-    decision = question.outcome(base.probability)
-    return f"{said}, {question.event} = {base.probability:.3f}: {decision}."
+    said += f", {question.event} = {base.probability:.3f}: {base.decision}."
+    if whole.decision != base.decision:
+        said += (
+            f" All draws of the fit give {whole.probability:.3f} and so {whole.decision}: the "
+            "decision hangs on the number of draws; raise draws, or fit with more."
+        )
+    return said

@@ -6,6 +6,7 @@ from scipy.special import expit, logit
 from toy import make_labels, simulate
 
 import hero_bayes as hb
+from hero_bayes.decision.decide import decide
 from hero_bayes.decision.rule import Rule
 from hero_bayes.estimators.anchored_em import anchor
 from hero_bayes.sensitivity.engine import engine_of
@@ -129,6 +130,33 @@ def test_joint_rules_need_all_events(problem):
     for part in parts:
         alone = transport_sensitivity(fit, *problem, part, [-0.5])
         assert (alone["probability"] >= both["probability"]).all()
+
+
+def test_decisions_are_those_of_decide(problem):
+    fit = hb.fit(*problem, model="auto", random_seed=1, draws=200, chains=2)
+    parts = ["P(prevalence[A] <= 0.6) >= 0.8", "P(prevalence[B] <= {}) >= 0.9"]
+    for limit in np.linspace(0.05, 0.95, 10):
+        rule = Rule.all([parts[0], parts[1].format(limit)])
+        own = decide(fit, rule, force=True)
+        sweep = transport_sensitivity(fit, *problem, rule, [-0.5])
+        base = sweep.sel(shift_sensitivity=0.0, shift_specificity=0.0)
+        assert sweep.attrs["fit_decision"] == own.outcome == base["decision"].item()
+        assert sweep.attrs["fit_probability"] == pytest.approx(own.probability, abs=1e-12)
+        assert base["probability"].item() == pytest.approx(own.probability, abs=1e-9)
+
+
+def test_few_draws_that_decide_otherwise_are_said(problem):
+    fit = hb.fit(*problem, model="auto", random_seed=1, draws=200, chains=2)
+    rates = fit["posterior"]["prevalence"].sel(group="A").to_numpy()
+    said = set()
+    for limit in np.quantile(rates, np.linspace(0.76, 0.84, 9)):
+        rule = Rule("prevalence", "<=", float(limit), 0.8, group="A")
+        sweep = transport_sensitivity(fit, *problem, rule, [-0.5], draws=10)
+        base = sweep.sel(shift_sensitivity=0.0, shift_specificity=0.0)["decision"].item()
+        warned = "hangs on the number of draws" in sweep.attrs["sentences"]
+        assert warned == (base != sweep.attrs["fit_decision"])
+        said.add(warned)
+    assert said == {True, False}
 
 
 def test_a_group_must_be_named(problem):
