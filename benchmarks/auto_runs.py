@@ -73,24 +73,30 @@ def _item_rate(tree):
     return tree["posterior"]["item_rate"].to_numpy().ravel()
 
 
-def fit_rows(history, current, share, seed, models=("hero", "score", "auto")):
+def fit_rows(history, current, share, seed, with_hero=True):
     """One row a model: error, cover and width of the interval of item_rate, or why refused.
 
     The draws of ``score`` are those that ``auto`` averages with the draws under independent errors:
     with one seed `hb.fit` gives the same of either model.
     """
     rows = []
-    if "hero" in models:
+    if with_hero:
         rows.append(_row("hero", share, lambda: hero_draws(history, current, seed)))
     try:
         found = average(history, current, n_draws=DRAWS * CHAINS, random_seed=seed)
     except hb.Refusal as refusal:
-        reason = str(refusal)
-        return rows + [{"model": m, "refused": reason} for m in models if m != "hero"]
+        # What auto says where score refuses is up to hb.fit: it may fall back to a wide posterior.
+        rows.append({"model": "score", "refused": str(refusal)})
+        return [*rows, _row("auto", share, lambda: fallback_draws(history, current, seed))]
     facts = {"independent": found.probability_independent}
     draws = {"score": found.tilt.item_rate[:, 0], "auto": found.item_rate[:, 0]}
-    rows += [_row(m, share, draws[m].view) | facts for m in models if m != "hero"]
-    return rows
+    return rows + [_row(m, share, draws[m].view) | facts for m in ("score", "auto")]
+
+
+def fallback_draws(history, current, seed):
+    """Draws of item_rate of `hb.fit`."""
+    tree = hb.fit(history, current, model="auto", random_seed=seed, draws=DRAWS, chains=CHAINS)
+    return _item_rate(tree)
 
 
 def _row(model, share, draw):

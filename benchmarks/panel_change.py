@@ -121,12 +121,12 @@ def _drawn(table, size, weight, rng, gold=None):
     return labels_of(item[possible], chosen.ravel()[possible], label[possible], gold)
 
 
-def task(name, change, repetition, seed, models):
+def task(name, change, repetition, seed, with_hero):
     """Rows of one repetition."""
     rng = np.random.default_rng([seed, [*LAWS, REAL].index(name), repetition])
     made = real(change, repetition, rng) if name == REAL else simulated(name, change, rng)
     facts = {"task": [name, change, repetition], "labels": name, "change": change}
-    return [facts | row for row in fit_rows(*made, seed=repetition, models=models)]
+    return [facts | row for row in fit_rows(*made, seed=repetition, with_hero=with_hero)]
 
 
 def tasks(repetitions, seed):
@@ -139,9 +139,7 @@ def tasks(repetitions, seed):
                     NEW_SHARE if change == NEW else 1.0
                 )
                 if repetition < round(share * repetitions):
-                    every = repetition % HERO_EVERY == 0
-                    models = ("hero", "score", "auto") if every else ("score", "auto")
-                    out.append((name, change, repetition, seed, models))
+                    out.append((name, change, repetition, seed, repetition % HERO_EVERY == 0))
     return out
 
 
@@ -165,6 +163,8 @@ def report(table):
 def results(table):
     """One row a set of labels, change and model, with the commonest reason to refuse."""
     by = ["labels", "change", "model"]
+    places = {name: k for k, name in enumerate([*LAWS, REAL, *CHANGES])}
+    table = table.sort_values(["labels", "change"], key=lambda x: x.map(places), kind="stable")
     found = summary(table, by).reset_index()
     refused = table[table["refused"] != ""].groupby(by)["refused"]
     reason = refused.agg(lambda r: r.mode()[0]).rename("reason")
