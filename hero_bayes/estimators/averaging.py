@@ -16,12 +16,12 @@ from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.estimators.fallible_anchor import anchor_fallible
 from hero_bayes.estimators.gold_error import EXACT, GoldError
-from hero_bayes.estimators.hero1 import hero1
+from hero_bayes.estimators.independent import IndependentDraws, independent_draws
 from hero_bayes.estimators.item_scores import ItemScores
 from hero_bayes.estimators.prevalence import group_evidence
 from hero_bayes.estimators.tilt import TiltDraws, tilt
 
-__all__ = ["AveragedDraws", "average", "held_out_log_score", "independent_draws"]
+__all__ = ["AveragedDraws", "average", "held_out_log_score"]
 
 FloatArray = NDArray[np.float64]
 
@@ -29,8 +29,6 @@ FloatArray = NDArray[np.float64]
 PRIOR_INDEPENDENT = 0.5
 #: A single held-out gold item counts for no less than this probability.
 LEAST_PROBABILITY = 1e-9
-#: Quantiles of HERO-1's confidence distribution that draws are read from.
-LEVELS = np.concatenate([[0.001], np.linspace(0.01, 0.99, 50), [0.999]])
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,8 @@ class AveragedDraws:
         All draws under shared errors, of which those not ``independent`` are used.
     anchored : Anchored
         The labelers' rates if they err independently.
+    plain : IndependentDraws, or None
+        The draws under independent errors, in their order; None if there are none.
     independent : bool array (draw,)
         Draws under independent errors.
     prevalence, item_rate : float array (draw, group)
@@ -57,6 +57,7 @@ class AveragedDraws:
 
     tilt: TiltDraws
     anchored: Anchored
+    plain: IndependentDraws | None
     independent: NDArray[np.bool_]
     prevalence: FloatArray
     item_rate: FloatArray
@@ -72,8 +73,10 @@ class AveragedDraws:
 
         Exact gold is not looked at; fallible gold is one more label.
         """
-        plain = independent_ratios(self.anchored)
-        return np.where(self.independent[:, None], plain, self.tilt.log_ratio)
+        ratio = self.tilt.log_ratio
+        if self.plain is not None:
+            ratio[self.independent] = self.plain.log_ratio
+        return ratio
 
 
 def average(
@@ -138,16 +141,18 @@ def average(
     independent = rng.permutation(np.arange(n_draws) < round(probability * n_draws))
     prevalence, item_rate = shared.prevalence.copy(), shared.item_rate.copy()
     rates = None if shared.gold_error is None else shared.gold_error.copy()
+    plain = None
     if independent.any():
         number = int(independent.sum())
-        *chosen, silent = independent_draws(anchored, number, rng)
-        prevalence[independent], item_rate[independent] = chosen
-        notes += silent
+        plain = independent_draws(anchored, number, rng)
+        prevalence[independent], item_rate[independent] = plain.prevalence, plain.item_rate
+        notes += plain.notes
         if rates is not None:
             rates[independent] = rng.choice(gold_error.points(), number, p=softmax(by_rate))
     return AveragedDraws(
         tilt=shared,
         anchored=anchored,
+        plain=plain,
         independent=independent,
         prevalence=prevalence,
         item_rate=item_rate,
@@ -223,48 +228,3 @@ def log_scores(chances: list[FloatArray], gold_error: GoldError) -> FloatArray:
 def mean_log_score(by_rate: FloatArray) -> float:
     """Log of the mean density over error rates."""
     return float(logsumexp(by_rate) - np.log(by_rate.size))
-
-
-def independent_ratios(anchored: Anchored) -> FloatArray:
-    """Log-likelihood ratio of each current item at the anchored rates; gold is not looked at."""
-    current = anchored.panel.current.without_gold()
-    items = np.arange(current.n_items)
-    evidence = group_evidence(current, items, anchored.sensitivity, anchored.specificity)
-    return np.asarray(evidence.log_ratio)
-
-
-def independent_draws(
-    anchored: Anchored, n_draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
-    """Prevalence and item rate (draw, group) if labelers err independently, and remarks.
-
-    The prevalence is drawn from the confidence distribution of HERO-1, whose quantiles are the
-    limits of its intervals (labeler uncertainty included); the truth of the items then at the
-    anchored rates. A group whose labels say nothing has a prevalence ~ Beta(1, 1) and its gold.
-    """
-    current, ratio = anchored.panel.current, independent_ratios(anchored)
-    prevalence, item_rate = np.empty((2, n_draws, current.n_groups))
-    notes = []
-    for g, name in enumerate(current.groups("current")):
-        item_idx = np.flatnonzero(current.group_idx == g)
-        gold = current.gold[item_idx]
-        try:
-            found = hero1(anchored, name, item_idx)
-        except Refusal as refusal:
-            m = rng.beta(1.0 + (gold == 1.0).sum(), 1.0 + (gold == 0.0).sum(), n_draws)
-            notes.append(f"if labelers err independently, nothing is known: {refusal}")
-        else:
-            limits = [found.interval(abs(2.0 * level - 1.0))[int(level > 0.5)] for level in LEVELS]
-            m = np.interp(rng.random(n_draws), LEVELS, np.maximum.accumulate(limits))
-        clamped = np.where(gold == 1.0, np.inf, np.where(gold == 0.0, -np.inf, ratio[item_idx]))
-        prevalence[:, g] = m
-        item_rate[:, g] = truth_shares(clamped, m, rng.random((n_draws, item_idx.size)))
-    return prevalence, item_rate, tuple(notes)
-
-
-def truth_shares(log_ratio: FloatArray, prevalence: FloatArray, uniform: FloatArray) -> FloatArray:
-    """Share of items drawn true, (draw,), at each draw's prevalence; gold is log ratio +-inf."""
-    odds = logit(np.clip(prevalence, 1e-12, 1.0 - 1e-12))
-    return np.array(
-        [np.mean(row < expit(one + log_ratio)) for one, row in zip(odds, uniform, strict=True)]
-    )

@@ -59,7 +59,38 @@ def wide_covariance(
     product of scores estimates the same information and never is. ``prior_information`` keeps every
     direction at least as certain as "anything between 0 and 1".
     """
+    return inverse_information(
+        item_scores(data, truth, sensitivity, specificity, prevalence), prior_information
+    )
+
+
+def wide_deviations(
+    data: "AnchorData",
+    truth: FloatArray,
+    sensitivity: FloatArray,
+    specificity: FloatArray,
+    prevalence: FloatArray,
+    n_draws: int,
+    rng: np.random.Generator,
+    *,
+    prior_information: float = 12.0,
+) -> FloatArray:
+    """Normal draws (draw, parameter) with mean 0 and the covariance of `wide_covariance`.
+
+    With M = S'S + c I, M^-1 (S' e + sqrt(c) f) has covariance M^-1 for standard normal e and f.
+    """
     score = item_scores(data, truth, sensitivity, specificity, prevalence)
+    inverse = inverse_information(score, prior_information)
+    out = np.empty((n_draws, score.shape[1]))
+    for d in range(n_draws):
+        noise = score.T @ rng.standard_normal(score.shape[0])
+        own = np.sqrt(prior_information) * rng.standard_normal(score.shape[1])
+        out[d] = inverse.matvec(noise + own)
+    return out
+
+
+def inverse_information(score: csr_matrix, prior_information: float) -> LinearOperator:
+    """(S'S + c I)^-1 by conjugate gradients."""
     diagonal = np.asarray(score.multiply(score).sum(axis=0)).ravel() + prior_information
     size = diagonal.size
 

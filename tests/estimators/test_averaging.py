@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import kstest
 from toy import simulate
 
 import hero_bayes as hb
@@ -11,9 +10,6 @@ from hero_bayes.estimators.anchored_em import anchor
 from hero_bayes.estimators.averaging import (
     average,
     held_out_log_score,
-    independent_draws,
-    independent_ratios,
-    truth_shares,
 )
 from hero_bayes.estimators.item_scores import item_scores
 
@@ -103,28 +99,8 @@ def test_a_certain_prior_leaves_one_account(independent, prior):
         np.testing.assert_array_equal(draws.item_rate, draws.tilt.item_rate)
     else:
         assert draws.independent.all()
-        np.testing.assert_allclose(draws.log_ratio[0], independent_ratios(draws.anchored))
-
-
-def test_independent_draws_follow_hero1(independent):
-    history, current = independent
-    drawn, *_ = independent_draws(anchor(history, current), 4000, np.random.default_rng(1))
-    found = hb.estimate(history, current, method="hero1")
-
-    def law(m):
-        levels = np.linspace(0.005, 0.995, 200)
-        at = [found.interval(abs(2 * q - 1))[int(q > 0.5)] for q in levels]
-        return np.interp(m, at, levels)
-
-    assert kstest(law(drawn[:, 0]), "uniform").pvalue > 1e-3
-
-
-def test_gold_of_the_current_round_is_clamped():
-    ratio = np.array([np.inf, -np.inf, np.inf, 0.0])
-    uniform = np.random.default_rng(1).random((500, 4))
-    share = truth_shares(ratio, np.linspace(0, 1, 500), uniform)
-    assert share.min() == 0.5
-    assert share.max() == 0.75
+        np.testing.assert_array_equal(draws.log_ratio, draws.plain.log_ratio)
+        np.testing.assert_array_equal(draws.item_rate, draws.plain.item_rate)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

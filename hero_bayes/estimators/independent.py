@@ -1,0 +1,167 @@
+"""Draws of the current round if labelers err independently, their rates drawn too."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from hero_bayes.data.labels import Labels
+from hero_bayes.estimators.anchored_em import Anchored, label_codes
+from hero_bayes.estimators.fallible_anchor import GOLD
+from hero_bayes.estimators.information import interior_parameters
+from hero_bayes.estimators.kernels import class_probability, log_ratio_table, sum_by_item
+from hero_bayes.estimators.prevalence_draws import draw_prevalence
+from hero_bayes.estimators.wide_information import wide_deviations
+
+__all__ = ["IndependentDraws", "independent_draws", "rate_draws"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
+
+#: Draws of the labelers' rates; each serves several draws of the current round.
+RATE_DRAWS, WIDE_RATE_DRAWS, FEWEST_RATE_DRAWS = 400, 50, 20
+#: Numbers that the evidence of all rate draws may hold.
+LARGEST_EVIDENCE = 40_000_000
+#: Standard deviation of the logit of a uniform number; no rate is less certain than that.
+UNIFORM_LOGIT = float(np.pi / np.sqrt(3.0))
+
+
+@dataclass(frozen=True)
+class IndependentDraws:
+    """Draws under independent errors.
+
+    Attributes
+    ----------
+    prevalence, item_rate : float array (draw, group)
+    ratio : float array (rate draw, current item)
+        Log-likelihood ratio of each item's labels at each draw of the rates.
+    rate_idx : int array (draw,)
+        The draw of the rates that each draw rests on.
+    notes : tuple of str
+    """
+
+    prevalence: FloatArray
+    item_rate: FloatArray
+    ratio: FloatArray
+    rate_idx: IntArray
+    notes: tuple[str, ...]
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log-likelihood ratio (draw, current item); exact gold is not looked at."""
+        return self.ratio[self.rate_idx]
+
+
+def rate_draws(
+    anchored: Anchored, n_draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Sensitivity and specificity (draw, labeler) around the anchored rates.
+
+    Notes
+    -----
+    Normal on the logit scale: the sandwich covariance of the anchored EM, carried over by the
+    derivative of the logit. Rates on the boundary are centred at (hits + 1) / (n + 2). No logit has
+    a larger standard deviation than that of a uniform rate. The rate of a labeler that stands for
+    fallible gold stays where it is.
+    """
+    data = anchored.data
+    sensitivity, specificity, prevalence, truth, _ = interior_parameters(
+        data, anchored.sensitivity, anchored.specificity, anchored.history_prevalence
+    )
+    rate = np.concatenate([sensitivity, specificity])
+    covariance = anchored.covariance[0]
+    if isinstance(covariance, np.ndarray):
+        value, vector = np.linalg.eigh(covariance)
+        root = vector * np.sqrt(np.maximum(value, 0.0))
+        moved = rng.standard_normal((n_draws, value.size)) @ root.T
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    else:
+        moved = wide_deviations(data, truth, sensitivity, specificity, prevalence, n_draws, rng)
+        moved = moved[:, : rate.size]
+        deviation = np.sqrt(np.mean(moved**2, axis=0))
+    steep = 1.0 / (rate * (1.0 - rate))
+    scale = steep * np.minimum(1.0, UNIFORM_LOGIT / np.maximum(steep * deviation, 1e-12))
+    fixed = np.tile(np.asarray(anchored.panel.labelers == GOLD, dtype=bool), 2)
+    drawn = expit(logit(rate) + moved * np.where(fixed, 0.0, scale))
+    drawn[:, fixed] = np.concatenate([anchored.sensitivity, anchored.specificity])[fixed]
+    return drawn[:, : sensitivity.size], drawn[:, sensitivity.size :]
+
+
+def independent_draws(
+    anchored: Anchored, n_draws: int, rng: np.random.Generator
+) -> IndependentDraws:
+    """Prevalence and item rate of every current group, labeler uncertainty included.
+
+    Given one draw of the rates, the prevalence is drawn exactly from its posterior under a
+    Beta(1, 1) prior, then the truth of every item without gold.
+    """
+    current = anchored.panel.current
+    dense = isinstance(anchored.covariance[0], np.ndarray)
+    room = LARGEST_EVIDENCE // max(current.n_items, 1)
+    most = int(np.clip(room, FEWEST_RATE_DRAWS, RATE_DRAWS if dense else WIDE_RATE_DRAWS))
+    n_rates = min(n_draws, most)
+    sensitivity, specificity = rate_draws(anchored, n_rates, rng)
+    code = label_codes(current)
+    ratio = np.empty((n_rates, current.n_items))
+    for k in range(n_rates):
+        table = log_ratio_table(sensitivity[k], specificity[k])
+        ratio[k] = sum_by_item(current.item_ptr, code, table)
+    rate_idx = rng.permutation(np.arange(n_draws) % n_rates)
+    prevalence, item_rate = np.empty((2, n_draws, current.n_groups))
+    block = max(1, 2_000_000 // max(current.n_items, 1))
+    for begin in range(0, n_draws, block):
+        rows = slice(begin, begin + block)
+        size = rate_idx[rows].size
+        draw_given_ratio(
+            ratio,
+            rate_idx[rows],
+            current.gold,
+            current.group_idx,
+            rng.random((size, current.n_groups)),
+            rng.random((size, current.n_items)),
+            prevalence[rows],
+            item_rate[rows],
+        )
+    return IndependentDraws(prevalence, item_rate, ratio, rate_idx, silent_groups(current))
+
+
+def silent_groups(current: Labels) -> tuple[str, ...]:
+    """A remark on every group that has neither a label of a known labeler nor gold."""
+    heard = (current.labels_per_item > 0) | current.has_gold
+    count = np.bincount(current.group_idx[heard], minlength=current.n_groups)
+    names = current.groups("current")
+    return tuple(
+        f"if labelers err independently, nothing is known of {names[g]}: no label is from a "
+        "labeler whom history knows"
+        for g in np.flatnonzero(count == 0)
+    )
+
+
+@njit(cache=True)
+def draw_given_ratio(
+    ratio: FloatArray,
+    rate_idx: IntArray,
+    gold: FloatArray,
+    group_idx: IntArray,
+    at_prevalence: FloatArray,
+    at_item: FloatArray,
+    prevalence: FloatArray,
+    item_rate: FloatArray,
+) -> None:
+    """Fill prevalence and item rate (draw, group) from uniform numbers; gold is clamped."""
+    for g in range(prevalence.shape[1]):
+        members = np.flatnonzero(group_idx == g)
+        open_items = members[np.isnan(gold[members])]
+        positive = float((gold[members] == 1.0).sum())
+        negative = float((gold[members] == 0.0).sum())
+        for d in range(rate_idx.size):
+            evidence = ratio[rate_idx[d]][open_items]
+            m = draw_prevalence(evidence, 1.0 + positive, 1.0 + negative, at_prevalence[d, g])
+            count = positive
+            for place in range(open_items.size):
+                if at_item[d, open_items[place]] < class_probability(evidence[place], m):
+                    count += 1.0
+            prevalence[d, g] = m
+            item_rate[d, g] = count / max(members.size, 1)
