@@ -79,7 +79,6 @@ def test_independent_draws_of_auto_use_the_anchored_rates(problem):
     a, b = found.sensitivity[current.labeler_idx], moved[current.labeler_idx]
     part = np.where(current.label == 1, np.log(b / a), np.log((1 - b) / (1 - a)))
     expected = np.bincount(item_idx, part, current.n_items)
-    expected *= engine.labelers.discount[0]
     np.testing.assert_allclose(change[0], expected, rtol=1e-9, atol=1e-12)
 
 
