@@ -24,7 +24,7 @@ from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_histor
 FloatArray = NDArray[np.float64]
 
 #: The share of positives in history: Beta with both parameters at this value.
-SHARE_PRIOR = 0.5
+SHARE_PRIOR = 0.25
 #: Nats of evidence in one unit of vote logit: log-normal around 1 with this log-scale deviation.
 LOG_SLOPE_SD = 1.0
 #: Shares of the draws in which scarce gold is left out, came at random, came because of its class.
@@ -152,12 +152,12 @@ def fallback(
     -----
     With known labelers, one assumption is left: on the whole, votes point the right way. Log odds
     of y = 1 are a line in the vote logit s = log((k + 1/2) / (l - k + 1/2)); its slope is positive,
-    log-normal around 1, and its intercept is such that the share of positives in history is
-    q ~ Beta(1/2, 1/2), all groups together. How scarce gold was chosen is not known: a quarter of
-    the draws take P(gold | s), as if it came at random or by its labels, a quarter P(s | gold), as
-    if it came because of its class, and half leave it out. From there on the draws are those of the
-    anchored tilt. Without a known labeler the labels are not read: the prevalence is Beta(1, 1),
-    updated by gold of the current round, which is used as in every other fit.
+    log-normal around 1, and its intercept is such that the share of positives in history, all
+    groups together, is q ~ Beta(1/4, 1/4): wide enough for rates near 2 %, not below. How scarce
+    gold was chosen is not known: a quarter of the draws take P(gold | s), as if it came at random
+    or by its labels, a quarter P(s | gold), as if it came because of its class, and half leave it
+    out. From there on, draws are those of the anchored tilt. Without a known labeler the labels are
+    not read: the prevalence is Beta(1, 1), updated by gold of the current round.
 
     Examples
     --------

@@ -110,7 +110,7 @@ def on_grid(panel, error, how):
     """Posterior means of (share of positives, log slope), by a grid of prior quantiles."""
     size = 200
     level = (np.arange(size) + 0.5) / size
-    q = np.repeat(beta(SHARE_PRIOR, SHARE_PRIOR).ppf(level), size)
+    q = np.clip(np.repeat(beta(SHARE_PRIOR, SHARE_PRIOR).ppf(level), size), 1e-9, 1 - 1e-9)
     b = np.tile(lognorm(LOG_SLOPE_SD).ppf(level), size)
     past, now = panel.history, panel.current
     value, count = np.unique(vote_logit(past), return_counts=True)
@@ -120,11 +120,10 @@ def on_grid(panel, error, how):
         for s, y in zip(vote_logit(labels), labels.gold, strict=True):
             if np.isnan(y):
                 continue
-            p = expit(alpha + b * s)
-            one, base = error + (1 - 2 * error) * p, error + (1 - 2 * error) * q
-            log += np.log(one if y else 1 - one)
+            line = alpha + b * s if y else -(alpha + b * s)
+            log += np.log(error + (1 - 2 * error) * expit(line))
             if whose == "now" or how == "class":
-                log -= np.log(base if y else 1 - base)
+                log -= np.log(error + (1 - 2 * error) * (q if y else 1 - q))
     if how == "left out":
         log *= 0.0
     weight = np.exp(log - log.max())
