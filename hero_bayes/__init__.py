@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 from hero_bayes._version import __version__
 
 if TYPE_CHECKING:
-    from hero_bayes import calibration, difficulty, plots
+    from hero_bayes import calibration, difficulty, models, plots
     from hero_bayes.adjustment.adjust import adjust
     from hero_bayes.agreement.dependence import dependence
     from hero_bayes.data import datasets
     from hero_bayes.data.checks import check
     from hero_bayes.data.covariates import TextCovariates
     from hero_bayes.data.labels import Labels
+    from hero_bayes.decision.arm_result import ArmComparison
+    from hero_bayes.decision.compare_arms import compare_arms
     from hero_bayes.decision.decide import decide
     from hero_bayes.decision.result import Decision
-    from hero_bayes.decision.rule import Rule
+    from hero_bayes.decision.rule import JointRule, Rule
     from hero_bayes.errors import DataError, Refusal
     from hero_bayes.estimators.estimate import compare_methods, estimate
     from hero_bayes.estimators.result import Estimate
@@ -39,6 +41,10 @@ _HOME = {
     "save": "hero_bayes.inference.storage",
     "Diagnosis": "hero_bayes.inference.diagnose",
     "adjust": "hero_bayes.adjustment.adjust",
+    "compare_arms": "hero_bayes.decision.compare_arms",
+    "ArmComparison": "hero_bayes.decision.arm_result",
+    "JointRule": "hero_bayes.decision.rule",
+    "models": "hero_bayes.models",
     "decide": "hero_bayes.decision.decide",
     "Decision": "hero_bayes.decision.result",
     "Rule": "hero_bayes.decision.rule",
@@ -63,13 +69,15 @@ _HOME = {
 }
 
 #: Names that are modules.
-_ROOMS = frozenset({"calibration", "datasets", "difficulty", "plots"})
+_ROOMS = frozenset({"calibration", "datasets", "difficulty", "models", "plots"})
 
 __all__ = [
+    "ArmComparison",
     "DataError",
     "Decision",
     "Diagnosis",
     "Estimate",
+    "JointRule",
     "Labels",
     "Refusal",
     "Rule",
@@ -78,6 +86,7 @@ __all__ = [
     "adjust",
     "calibration",
     "check",
+    "compare_arms",
     "compare_methods",
     "datasets",
     "decide",
@@ -87,6 +96,7 @@ __all__ = [
     "estimate",
     "fit",
     "load",
+    "models",
     "plots",
     "posterior_truth",
     "power_scaling",
