@@ -15,9 +15,10 @@ from hero_bayes.sensitivity.rounds import CurrentGroup, current_groups
 __all__ = ["Engine", "engine_of"]
 
 FloatArray = NDArray[np.float64]
-#: Numbers (draws x items) held in one table of evidence; more items, fewer draws.
-TABLE = 4_000_000
-#: Fewest draws.
+#: Draws where none are asked for; with many items fewer, so that tables (draws x items) stay below
+#: a size, but no fewer than this.
+DRAWS = 400
+TABLE = 3_000_000
 FEWEST = 100
 
 
@@ -76,7 +77,7 @@ def engine_of(
     current: Labels,
     question: Question,
     *,
-    draws: int,
+    draws: int | None,
     random_seed: int,
 ) -> Engine:
     """Open a fit for sweeps.
@@ -89,8 +90,9 @@ def engine_of(
         If the fit has no draws, or its layers cannot be followed.
     """
     check_same_data(fit, history, current)
-    most = max(min(draws, TABLE // max(current.n_items, 1)), min(draws, FEWEST))
-    kept = flat_draws(fit, most)
+    if draws is None:
+        draws = max(min(DRAWS, TABLE // max(current.n_items, 1)), FEWEST)
+    kept = flat_draws(fit, draws)
     labelers = labelers_of(fit, kept, history, current)
     groups = current_groups(fit, kept, history, current, question.groups, random_seed)
     return Engine(

@@ -36,7 +36,7 @@ def labeler_influence(
     metric: str = "prevalence",
     group: str | None = None,
     prob: float = 0.95,
-    draws: int = 400,
+    draws: int | None = None,
     random_seed: int = 0,
 ) -> "pd.DataFrame":
     """The rate without each labeler's current labels, from the same draws.
@@ -53,8 +53,9 @@ def labeler_influence(
         Without a rule: "prevalence" or "item_rate", and of which current group.
     prob : float
         Of the intervals.
-    draws : int
-        Draws used, evenly spaced among those whose evidence the fit keeps.
+    draws : int, optional
+        Draws used, evenly spaced among those whose evidence the fit keeps; by default 400, fewer
+        above 7,500 current items.
     random_seed : int
 
     Returns

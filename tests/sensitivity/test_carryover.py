@@ -9,7 +9,14 @@ from hero_bayes.sensitivity.carryover import transport_check
 from hero_bayes.sensitivity.gold_checks import calibration_test, gold_tests
 from hero_bayes.sensitivity.labelers import FlatDraws, flat_draws
 
-ALL = ["labelers", "labels of one item", "sensitivity", "specificity", "calibration"]
+ALL = [
+    "positive labels",
+    "labelers",
+    "labels of one item",
+    "sensitivity",
+    "specificity",
+    "calibration",
+]
 
 
 def two_rounds(seed, change=0.0, only=None, current_gold=0.0, n_current=300):
@@ -62,6 +69,19 @@ def test_a_common_drift_shows_on_gold_alone():
     assert row["observed"] < row["expected"]
     assert found.tests.loc["sensitivity", "p_value"] > 1e-3
     assert "specificity" in found.sentence
+
+
+def test_fewer_positive_labels_than_any_prevalence_gives():
+    history, current = two_rounds(8)
+    frames = current.to_frames()
+    silent = hb.Labels.from_frames(frames.labels.assign(label=0), frames.items)
+    found = check([history, silent])
+    row = found.tests.loc["positive labels"]
+    # A round without a positive item would have 15 % positive labels.
+    assert row["observed"] == 0.0
+    assert row["expected"] == pytest.approx(0.15, abs=0.03)
+    assert row["p_value"] < 0.01
+    assert check([history, current]).tests.loc["positive labels", "p_value"] > 0.05
 
 
 def test_no_drift_is_rarely_called_one():
