@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.decision.rates import contrast_of, group_name
 from hero_bayes.decision.rule import JointRule, Rule
-from hero_bayes.errors import Refusal
+from hero_bayes.errors import DataError, Refusal
 from hero_bayes.sensitivity.rounds import GroupRates
 
 __all__ = ["Answer", "Part", "Question", "outcome", "question_of"]
@@ -143,6 +143,8 @@ def question_of(
         raise ValueError("give a rule, which names its group, or a group, not both")
     if isinstance(rule, str):
         rule = Rule.parse(rule)
+    if not {"posterior", "evidence"} <= set(getattr(fit, "children", ())):
+        raise DataError("the tree has no posterior and evidence; pass what hb.fit returned")
     posterior = fit["posterior"].to_dataset()
     names = [str(name) for name in posterior["group"].to_numpy()]
 

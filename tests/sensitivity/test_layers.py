@@ -58,6 +58,28 @@ def test_layers_without_rates(problem, model):
     assert "no labeler rates" in sweep.attrs["read_as"]
 
 
+def test_the_drift_that_happened_gives_the_rate_that_was():
+    rng = np.random.default_rng(12)
+    a, b = np.linspace(1.0, 2.0, 5), np.linspace(2.2, 1.2, 5)
+    drift, tables, share = (-0.7, 0.8), [], 0.0
+    for n, known, moved in ((1500, 1500, (0.0, 0.0)), (1500, 0, drift)):
+        truth = (rng.random(n) < 0.3).astype(int)
+        chance = np.where(truth[:, None] == 1, expit(a + moved[0]), expit(-b - moved[1]))
+        label = (rng.random(chance.shape) < chance).astype(int)
+        item, labeler = np.indices(label.shape)
+        gold = np.where(np.arange(n) < known, truth, np.nan)
+        tables.append(make_labels(item.ravel(), labeler.ravel(), label.ravel(), {"gold": gold}))
+        share = truth.mean()
+    fit = hb.fit(*tables, model="auto", random_seed=1, draws=200, chains=2)
+    sweep = transport_sensitivity(fit, *tables, grid=[[drift[0]], [drift[1]]])
+    base = sweep.sel(shift_sensitivity=0.0, shift_specificity=0.0)["mean"].item()
+    right = sweep.sel(shift_sensitivity=drift[0], shift_specificity=drift[1])
+    low, _, high = right["quantiles"].to_numpy()
+    # The interval is 95 %; the mean lies within three of its standard deviations.
+    assert abs(right["mean"].item() - share) < 3 * (high - low) / 3.92
+    assert abs(base - share) > 3 * (high - low) / 3.92
+
+
 def test_independent_draws_of_auto_use_the_anchored_rates(problem):
     fit = hb.fit(
         *problem,

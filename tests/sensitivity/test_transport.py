@@ -190,6 +190,22 @@ def test_other_tables_are_refused(fitted, problem):
         transport_sensitivity(fitted, history, current.without_gold(), RULE)
 
 
+def test_a_tree_that_is_no_fit_is_refused(fitted, problem):
+    tree = xr.DataTree.from_dict({"posterior": fitted["posterior"].to_dataset()})
+    with pytest.raises(hb.DataError, match="no posterior and evidence"):
+        transport_sensitivity(tree, *problem, RULE)
+
+
+def test_fits_and_sweeps_go_to_disk(fitted, problem, sweep, tmp_path):
+    again = hb.load(hb.save(fitted, tmp_path / "fit.nc"))
+    found = transport_sensitivity(again, *problem, RULE, GRID, random_seed=4)
+    np.testing.assert_array_equal(found["mean"], sweep["mean"])
+    sweep.to_netcdf(tmp_path / "sweep.nc", engine="h5netcdf")
+    back = xr.load_dataset(tmp_path / "sweep.nc", engine="h5netcdf")
+    assert back["sentence"].to_numpy().tolist() == sweep["sentence"].to_numpy().tolist()
+    assert back.attrs["read_as"] == sweep.attrs["read_as"]
+
+
 def test_a_mode_has_no_draws(problem):
     mode = hb.fit(*problem, model="hero", mode="map", random_seed=1)
     with pytest.raises(hb.Refusal, match="needs draws"):
