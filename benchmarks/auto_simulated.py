@@ -83,7 +83,8 @@ def main():
     parser.add_argument("--kept", type=Path, default=KEPT)
     options = parser.parse_args()
     planned = [(name, k, options.random_seed) for k in range(options.repetitions) for name in CASES]
-    run(task, planned, options.jobs, options.kept, report)
+    kept = options.kept.with_suffix(f".{options.random_seed}.jsonl")
+    run(task, planned, options.jobs, kept, report)
 
 
 def report(table):

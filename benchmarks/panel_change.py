@@ -152,7 +152,8 @@ def main():
     parser.add_argument("--kept", type=Path, default=KEPT)
     options = parser.parse_args()
     planned = tasks(options.repetitions, options.random_seed)
-    run(task, planned, options.jobs, options.kept, report)
+    kept = options.kept.with_suffix(f".{options.random_seed}.jsonl")
+    run(task, planned, options.jobs, kept, report)
 
 
 def report(table):
