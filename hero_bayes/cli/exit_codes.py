@@ -14,13 +14,20 @@ __all__ = [
     "BAD_DATA",
     "BAD_USAGE",
     "DONE",
+    "HOLD",
+    "INCONCLUSIVE",
     "INTERNAL_ERROR",
     "INTERRUPTED",
     "UsageError",
     "exit_code_of",
+    "silence_stdout",
 ]
 
+#: Done; of a decision: ship.
 DONE = 0
+#: Decisions alone: hold, or collect more.
+HOLD = 1
+INCONCLUSIVE = 2
 BAD_USAGE = 64
 BAD_DATA = 65
 INTERNAL_ERROR = 70
@@ -48,7 +55,7 @@ def exit_code_of(command: Callable[[], None], debug: bool = False) -> int:
     -------
     int
         0 done; 64 bad usage; 65 bad data; 70 internal error; 130 interrupted. A reader that closes
-        the pipe early is no error.
+        the pipe early is no error. 1 and 2 only where the command ends with a decision.
     """
     try:
         command()
@@ -59,11 +66,11 @@ def exit_code_of(command: Callable[[], None], debug: bool = False) -> int:
         _tell("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
+        silence_stdout()
         return DONE
     except SystemExit as stop:  # rich ends the process with 1 when the reader of its help is gone
         if isinstance(stop.__context__, BrokenPipeError):
-            _silence_stdout()
+            silence_stdout()
             return DONE
         return INTERNAL_ERROR if stop.code else DONE
     except UsageError as error:
@@ -105,7 +112,7 @@ def _tell(message: str) -> None:
         return
 
 
-def _silence_stdout() -> None:
+def silence_stdout() -> None:
     """Point standard output at nothing, so that closing it at exit does not fail again."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,6 +13,9 @@ from hero_bayes.cli.demo import demo
 from hero_bayes.cli.difficulty import difficulty
 from hero_bayes.cli.estimate import estimate
 from hero_bayes.cli.exit_codes import exit_code_of
+from hero_bayes.cli.init import init
+from hero_bayes.cli.run import run as run_config
+from hero_bayes.cli.sensitivity import sensitivity
 from hero_bayes.cli.simulate import simulate
 
 __all__ = ["app", "main", "run"]
@@ -23,8 +26,8 @@ DEBUG_VARIABLE = "HERO_BAYES_DEBUG"
 app = typer.Typer(
     name="hero-bayes",
     help="Debiased rates with honest intervals, from gold-anchored history and silver labels.",
-    epilog="Start with: hero-bayes demo. Exit codes: 0 done, 64 bad usage, 65 bad data, "
-    "70 internal error, 130 interrupted.",
+    epilog="Start with: hero-bayes demo. Exit codes: 0 done or ship, 1 hold or collect "
+    "more, 2 inconclusive, 64 bad usage, 65 bad data, 70 internal error, 130 interrupted.",
     add_completion=False,
     no_args_is_help=False,
     invoke_without_command=True,
@@ -58,8 +61,11 @@ def hero_bayes(
 
 
 app.command("demo")(demo)
+app.command("init")(init)
 app.command("check")(check)
 app.command("estimate")(estimate)
+app.command("run")(run_config)
+app.command("sensitivity")(sensitivity)
 app.command("difficulty")(difficulty)
 app.command("simulate")(simulate)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.errors import DataError
+from hero_bayes.pipeline.tables import CSV_ENDINGS, PARQUET_ENDINGS, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
 
 __all__ = [
+    "CSV_ENDINGS",
+    "PARQUET_ENDINGS",
     "REPEATS",
     "ReadingOptions",
     "Round",
@@ -26,8 +29,6 @@ __all__ = [
 ]
 
 REPEATS = ("error", "majority", "first", "keep")
-CSV_ENDINGS = (".csv", ".csv.gz")
-PARQUET_ENDINGS = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -189,23 +190,3 @@ def _item_rows(items: "pd.DataFrame", source: Round, columns: Mapping[str, str])
 
 def _known(columns: Mapping[str, str], frame: "pd.DataFrame") -> dict[str, str]:
     return {role: name for role, name in columns.items() if name in frame.columns}
-
-
-def read_table(path: Path, columns: Mapping[str, str]) -> "pd.DataFrame":
-    """Read a CSV or Parquet file, chosen by its ending."""
-    name = path.name.lower()
-    if not path.exists():
-        raise DataError(f"there is no file {str(path)!r}")
-    from hero_bayes.data.tables import read_csv, read_parquet
-
-    if path.is_dir() or name.endswith(PARQUET_ENDINGS):
-        return read_parquet(path)
-    if not name.endswith(CSV_ENDINGS):
-        raise DataError(
-            f"{path}: the ending says the format, and this one is not known; name it "
-            f"{', '.join((*CSV_ENDINGS, *PARQUET_ENDINGS))}"
-        )
-    try:
-        return read_csv(path, columns)
-    except (OSError, EOFError) as error:  # a .gz that is none, or is cut short; no permission
-        raise DataError(f"{path} is not a readable CSV table: {error}") from error

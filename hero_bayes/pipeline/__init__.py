@@ -1,0 +1,1 @@
+"""From a config file to a decision in a folder: ``hero-bayes run`` without a terminal."""
