@@ -34,7 +34,7 @@ def posterior_truth(fit: xr.DataTree) -> xr.DataArray:
     --------
     >>> import hero_bayes as hb
     >>> rounds = hb.datasets.demo_rounds()
-    >>> fitted = hb.fit(rounds.history, rounds.current, mode="map", random_seed=1)
+    >>> fitted = hb.fit(rounds.history, rounds.current, model="hero", mode="map", random_seed=1)
     >>> hb.posterior_truth(fitted).sizes["item"]
     175
     """
