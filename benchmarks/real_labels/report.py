@@ -171,6 +171,11 @@ def panels(table: pd.DataFrame):
     return figure, dict(zip(shares, axes[:, 0], strict=True)), sets
 
 
+def places(rows: pd.DataFrame, sets: list[str], shift: float) -> np.ndarray:
+    """Where the sets of these rows stand on the horizontal axis."""
+    return np.array([sets.index(label) + shift for label in rows["set"]], dtype=float)
+
+
 def plot_coverage(table: pd.DataFrame, path: Path) -> None:
     """Coverage of the 90 % interval by set and posterior."""
     table = table[table["coverage"].notna()]
@@ -181,7 +186,7 @@ def plot_coverage(table: pd.DataFrame, path: Path) -> None:
         axis.set(ylim=(-0.03, 1.03), ylabel="coverage")
         for k, method in enumerate(methods):
             one = table[table["method"].eq(method) & table["gold_share"].eq(share)]
-            x = one["set"].map(sets.index) + 0.16 * (k - (len(methods) - 1) / 2)
+            x = places(one, sets, 0.16 * (k - (len(methods) - 1) / 2))
             axis.errorbar(
                 x,
                 one["coverage"],
@@ -230,7 +235,7 @@ def plot_ratio(table: pd.DataFrame, path: Path) -> None:
             ]
             error = one["ratio"] * one["rmse_se"] / one["rmse"]
             axis.errorbar(
-                one["set"].map(sets.index) + 0.11 * (k - 3),
+                places(one, sets, 0.11 * (k - 3)),
                 one["ratio"],
                 yerr=error,
                 fmt="vP*osXD"[k],
