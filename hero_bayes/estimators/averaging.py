@@ -16,9 +16,13 @@ from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.estimators.fallible_anchor import anchor_fallible
 from hero_bayes.estimators.gold_error import EXACT, GoldError
-from hero_bayes.estimators.independent import IndependentDraws, independent_draws
+from hero_bayes.estimators.independent import (
+    IndependentDraws,
+    drawn_ratios,
+    independent_draws,
+    rate_draws,
+)
 from hero_bayes.estimators.item_scores import ItemScores
-from hero_bayes.estimators.prevalence import group_evidence
 from hero_bayes.estimators.tilt import TiltDraws, tilt
 
 __all__ = ["AveragedDraws", "average", "held_out_log_score"]
@@ -27,6 +31,8 @@ FloatArray = NDArray[np.float64]
 
 #: Prior probability that labelers err independently: neither account is favoured.
 PRIOR_INDEPENDENT = 0.5
+#: Draws of the labelers' rates over which a held-out gold item is predicted.
+HELD_OUT_DRAWS = 100
 #: A single held-out gold item counts for no less than this probability.
 LEAST_PROBABILITY = 1e-9
 
@@ -113,11 +119,12 @@ def average(
 
     Notes
     -----
-    The log density of gold under independent errors is the sum of log P(gold_i | labels_i) with
-    rates and prevalence from a fit that saw no item of i's fold; under shared errors it is the
-    evidence of the calibrated scores, averaged over the scores. Both are densities of the same gold
-    given the same labels, and neither has seen the item it predicts, so that their ratio is a Bayes
-    factor between the accounts.
+    The log density of gold under independent errors is the sum of log P(gold_i | labels_i),
+    averaged over draws of the rates from a fit that saw no item of i's fold; under shared errors it
+    is the evidence of the calibrated scores, averaged over the scores. Both are densities of the
+    same gold given the same labels, and neither has seen the item it predicts, so that their ratio
+    is a Bayes factor between the accounts. Without the draws, rates learned from few labels would
+    look surer of their gold than they are, and independence would be rejected for it.
 
     Examples
     --------
@@ -207,10 +214,11 @@ def held_out_chances(
             note = f"independent errors were not considered, for lack of gold: {refusal}"
             return [], (note,)
         labelers = [str(name) for name in other.panel.labelers]
-        labels = history.with_labelers(labelers).without_gold()
-        ratio = group_evidence(labels, asked, other.sensitivity, other.specificity).log_ratio
+        judged = history.take_items(asked).with_labelers(labelers).without_gold()
         rate = np.clip(other.history_prevalence, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
-        chance = expit(logit(rate[history.group_idx[asked]]) + ratio)
+        odds = logit(rate[history.group_idx[asked]])
+        drawn = rate_draws(other, HELD_OUT_DRAWS, np.random.default_rng(int(fold)))
+        chance = np.mean([expit(odds + row) for row in drawn_ratios(judged, *drawn)], axis=0)
         chances.append(np.where(history.gold[asked] == 1.0, chance, 1.0 - chance))
     return chances, ()
 

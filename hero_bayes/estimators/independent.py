@@ -40,6 +40,7 @@ class IndependentDraws:
     rate_idx : int array (draw,)
         The draw of the rates that each draw rests on.
     notes : tuple of str
+    sensitivity, specificity : float array (rate draw, labeler)
     """
 
     prevalence: FloatArray
@@ -47,6 +48,8 @@ class IndependentDraws:
     ratio: FloatArray
     rate_idx: IntArray
     notes: tuple[str, ...]
+    sensitivity: FloatArray
+    specificity: FloatArray
 
     @property
     def log_ratio(self) -> FloatArray:
@@ -89,6 +92,16 @@ def rate_draws(
     return drawn[:, : sensitivity.size], drawn[:, sensitivity.size :]
 
 
+def drawn_ratios(labels: Labels, sensitivity: FloatArray, specificity: FloatArray) -> FloatArray:
+    """Log-likelihood ratio (rate draw, item) at each draw of the rates; gold is not looked at."""
+    code = label_codes(labels)
+    ratio = np.empty((len(sensitivity), labels.n_items))
+    for k in range(len(sensitivity)):
+        table = log_ratio_table(sensitivity[k], specificity[k])
+        ratio[k] = sum_by_item(labels.item_ptr, code, table)
+    return ratio
+
+
 def independent_draws(
     anchored: Anchored, n_draws: int, rng: np.random.Generator
 ) -> IndependentDraws:
@@ -103,11 +116,7 @@ def independent_draws(
     most = int(np.clip(room, FEWEST_RATE_DRAWS, RATE_DRAWS if dense else WIDE_RATE_DRAWS))
     n_rates = min(n_draws, most)
     sensitivity, specificity = rate_draws(anchored, n_rates, rng)
-    code = label_codes(current)
-    ratio = np.empty((n_rates, current.n_items))
-    for k in range(n_rates):
-        table = log_ratio_table(sensitivity[k], specificity[k])
-        ratio[k] = sum_by_item(current.item_ptr, code, table)
+    ratio = drawn_ratios(current, sensitivity, specificity)
     rate_idx = rng.permutation(np.arange(n_draws) % n_rates)
     prevalence, item_rate = np.empty((2, n_draws, current.n_groups))
     block = max(1, 2_000_000 // max(current.n_items, 1))
@@ -124,7 +133,15 @@ def independent_draws(
             prevalence[rows],
             item_rate[rows],
         )
-    return IndependentDraws(prevalence, item_rate, ratio, rate_idx, silent_groups(current))
+    return IndependentDraws(
+        prevalence=prevalence,
+        item_rate=item_rate,
+        ratio=ratio,
+        rate_idx=rate_idx,
+        notes=silent_groups(current),
+        sensitivity=sensitivity,
+        specificity=specificity,
+    )
 
 
 def silent_groups(current: Labels) -> tuple[str, ...]:

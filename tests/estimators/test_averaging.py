@@ -7,10 +7,8 @@ from toy import simulate
 
 import hero_bayes as hb
 from hero_bayes.estimators.anchored_em import anchor
-from hero_bayes.estimators.averaging import (
-    average,
-    held_out_log_score,
-)
+from hero_bayes.estimators.averaging import HELD_OUT_DRAWS, average, held_out_log_score
+from hero_bayes.estimators.independent import rate_draws
 from hero_bayes.estimators.item_scores import item_scores
 
 
@@ -48,15 +46,19 @@ def test_held_out_score_by_hand(independent):
     for fold in range(5):
         training = history.take_items(scores.fold != fold)
         fitted = anchor(training, current)
-        a = dict(zip(fitted.panel.labelers, fitted.sensitivity, strict=True))
-        b = dict(zip(fitted.panel.labelers, fitted.specificity, strict=True))
+        generator = np.random.default_rng(fold)
+        sensitivity, specificity = rate_draws(fitted, HELD_OUT_DRAWS, generator)
+        place = {name: j for j, name in enumerate(fitted.panel.labelers)}
         for i in np.flatnonzero((scores.fold == fold) & history.has_gold):
-            odds = logit(fitted.history_prevalence[0])
-            for e in range(history.item_ptr[i], history.item_ptr[i + 1]):
-                j = history.labelers[history.labeler_idx[e]]
-                one, zero = a[j], 1 - b[j]
-                odds += np.log(one / zero if history.label[e] else (1 - one) / (1 - zero))
-            chance = expit(odds)
+            chances = []
+            for d in range(len(sensitivity)):
+                odds = logit(fitted.history_prevalence[0])
+                for e in range(history.item_ptr[i], history.item_ptr[i + 1]):
+                    j = place[history.labelers[history.labeler_idx[e]]]
+                    one, zero = sensitivity[d, j], 1 - specificity[d, j]
+                    odds += np.log(one / zero if history.label[e] else (1 - one) / (1 - zero))
+                chances.append(expit(odds))
+            chance = np.mean(chances)
             expected += np.log(chance if history.gold[i] == 1 else 1 - chance)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     assert notes == ()
@@ -118,6 +120,19 @@ def test_independent_errors_are_recognised():
         rounds = simulate(seed, n_history=500, n_current=250, gold_share=0.3, strength=0.0).rounds
         chances.append(average(*rounds, n_draws=50).probability_independent)
     assert np.median(chances) > 0.7
+
+
+def test_independence_is_recognised_with_many_labelers_and_little_history():
+    """Rates of thirty judges from 300 items are uncertain, and the prediction of gold knows it."""
+    chances = []
+    for seed in range(6):
+        made = hb.simulate(
+            n_history=300, n_current=60, n_labelers=30, gold_rate=0.2, random_seed=seed
+        )
+        drawn = average(made.history, made.current, n_draws=20)
+        chances.append(drawn.probability_independent)
+    # At the anchored rates themselves every one of these is below 1e-10.
+    assert np.median(chances) > 0.1
 
 
 def test_draws_do_not_depend_on_the_order_of_rows(independent):
