@@ -152,8 +152,8 @@ def _labels_per_item(history: "Labels", current: "Labels") -> Iterator[Finding]:
             "labels_per_item",
             f"median labels per item: {medians[0]:g} in history, {medians[1]:g} in the current "
             "round",
-            "scores made of vote shares do not carry over; use a model-based score, or rounds "
-            "with as many labels",
+            "shares of votes do not carry over: score and auto thin both rounds to labels alike, "
+            "which costs width; give both rounds as many labels an item",
         )
 
 
