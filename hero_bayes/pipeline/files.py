@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import xarray as xr
 
 from hero_bayes.inference.storage import save
 from hero_bayes.pipeline.document import decision_document, tipping_rows
@@ -28,6 +29,9 @@ FILES = (
     "tipping_points.csv",
     DECISION,
 )
+#: When and how long a sampler worked.
+CLOCK_ATTRIBUTES = ("created_at", "sampling_time")
+CLOCK_VARIABLES = ("perf_counter_diff", "perf_counter_start", "process_time_diff")
 BLOCK = 1 << 20
 
 
@@ -108,7 +112,7 @@ def write_run(result: RunResult, folder: Path, overwrite: bool = False) -> dict[
 
 def write_tables(result: RunResult, made: Path) -> None:
     """Everything but the decision."""
-    save(result.fit, made / POSTERIOR)
+    save(without_clock(result.fit), made / POSTERIOR)
     tables = {
         "estimates.csv": result.estimates,
         "methods.csv": result.methods,
@@ -119,6 +123,17 @@ def write_tables(result: RunResult, made: Path) -> None:
         tables["tipping_points.csv"] = pd.DataFrame(tipping_rows(result.sweep))
     for name, table in tables.items():
         table.to_csv(made / name, index=False, lineterminator="\n")
+
+
+def without_clock(fit: xr.DataTree) -> xr.DataTree:
+    """The fit without what samplers note of times, which differ between equal runs."""
+    timeless = {}
+    for node in fit.subtree:
+        dataset = node.to_dataset(inherit=False)
+        dataset = dataset.drop_vars(CLOCK_VARIABLES, errors="ignore")
+        dataset.attrs = {k: v for k, v in dataset.attrs.items() if k not in CLOCK_ATTRIBUTES}
+        timeless[node.path] = dataset
+    return xr.DataTree.from_dict(timeless)
 
 
 def install(made: Path, target: Path, overwrite: bool) -> None:

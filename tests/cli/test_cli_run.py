@@ -239,7 +239,7 @@ def test_sampled_posteriors_are_the_same_bytes_twice(write_config, tmp_path):
         path = write_config(
             folder=folder,
             old='name = "score"\ndraws = 200\npriors = {score = "votes"}',
-            new='name = "hero"\ndraws = 300\ntune = 300\nchains = 2',
+            new='name = "hero"\ndraws = 100\ntune = 100\nchains = 2',
         )
         done = subprocess.run([*COMMAND, "run", str(path)], capture_output=True, check=False)
         assert done.returncode in (1, 2), done.stderr

@@ -4,7 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from hero_bayes.pipeline import files
 from hero_bayes.pipeline.files import FILES, folder_problem, write_run
@@ -45,6 +47,21 @@ def test_a_new_folder_holds_all_files(result, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
     with pytest.raises(FileExistsError, match="not empty"):
         write_run(result, tmp_path / "out")
+
+
+def test_what_samplers_note_of_times_is_left_out(result):
+    timed = result.fit.copy()
+    stats = {
+        "perf_counter_diff": (("chain", "draw"), np.zeros((4, 2))),
+        "energy": ("chain", np.zeros(4)),
+    }
+    timed["sample_stats"] = xr.DataTree(xr.Dataset(stats, attrs={"created_at": "now", "kind": "x"}))
+    kept = files.without_clock(timed)
+    assert list(kept["sample_stats"].data_vars) == ["energy"]
+    assert kept["sample_stats"].attrs == {"kind": "x"}
+    assert "created_at" in timed["sample_stats"].attrs
+    xr.testing.assert_identical(kept["posterior"].to_dataset(), timed["posterior"].to_dataset())
+    assert kept.attrs == result.fit.attrs
 
 
 def test_what_is_not_a_run_s_stays_and_what_is_old_goes(result, tmp_path):
