@@ -12,6 +12,7 @@ from hero_bayes.cli.tables import comparison_rows, finding_lines, method_table
 from hero_bayes.cli.wording import SPEAKS_OF, percent, percent_range
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from hero_bayes.data.findings import Findings
@@ -49,6 +50,8 @@ def write_report(result: "RunResult", folder: Path, files: Iterable[str]) -> Non
     report.heading("posterior")
     report.text(f"{result.diagnosis.headline}; model {decision.model}")
     _rates(report, result)
+    if result.arms is not None:
+        _arms(report, result.arms)
     report.heading("without sampling")
     notes = result.methods["note"].map(in_config)
     method_table(report, comparison_rows(result.methods.assign(note=notes)), 0.95)
@@ -83,6 +86,23 @@ def _rates(report: Report, result: "RunResult") -> None:
         rows.append([str(row["group"]), percent(row["mean"]), interval, rate])
     columns = ("group", "estimate", "95 % interval", "speaks of")
     report.table(columns, rows, right=("estimate", "95 % interval"))
+
+
+def _arms(report: Report, arms: "pd.DataFrame") -> None:
+    """Every arm against the reference, in percentage points."""
+    rows = []
+    for row in arms.to_dict("records"):
+        cells = [str(row["arm"]), percent(row["rate"])]
+        if row["note"]:
+            cells += [str(row["note"]), "", "", f"{row['probability_best']:.3f}"]
+        else:
+            gap, low, high = (100 * row[f"difference{end}"] for end in ("", "_lower", "_upper"))
+            chances = (row["probability_better"], row["probability_best"])
+            cells += [f"{gap:+.1f}", f"{low:+.1f} to {high:+.1f}", *(f"{p:.3f}" for p in chances)]
+        rows.append(cells)
+    report.heading("arms")
+    columns = ("arm", "rate", "difference", "95 % interval", "P(better)", "P(best)")
+    report.table(columns, rows, right=columns[1:])
 
 
 def write_sweep(report: Report, sweep: "xr.Dataset") -> None:

@@ -23,6 +23,7 @@ DECISION, POSTERIOR = "decision.json", "posterior.nc"
 FILES = (
     POSTERIOR,
     "estimates.csv",
+    "arms.csv",
     "methods.csv",
     "findings.csv",
     "sensitivity.csv",
@@ -118,6 +119,8 @@ def write_tables(result: RunResult, made: Path) -> None:
         "methods.csv": result.methods,
         "findings.csv": result.findings.table,
     }
+    if result.arms is not None:
+        tables["arms.csv"] = result.arms
     if result.sweep is not None:
         tables["sensitivity.csv"] = sweep_table(result.sweep)
         tables["tipping_points.csv"] = pd.DataFrame(tipping_rows(result.sweep))

@@ -10,6 +10,7 @@ import xarray as xr
 from hero_bayes.decision.rates import group_name
 from hero_bayes.decision.rule import JointRule, Rule
 from hero_bayes.errors import DataError, Refusal
+from hero_bayes.pipeline.arms import compare_rule_arms
 from hero_bayes.pipeline.config import Config
 from hero_bayes.pipeline.tables import read_rounds
 
@@ -41,7 +42,7 @@ class RunResult:
     methods : DataFrame
         The estimators without sampling, one row a group and method.
     fit : DataTree
-        The posterior; the adjusted one if there are covariates.
+        The posterior; the adjusted one if there are covariates, with the rates of compared arms.
     estimates : DataFrame
         Rates of the posterior: group, estimand, mean, sd, lower, upper, note.
     diagnosis : Diagnosis
@@ -51,6 +52,8 @@ class RunResult:
         Transport sensitivity.
     sweep_missing : str
         Why there is no sweep; "" if there is one.
+    arms : DataFrame or None
+        The arms that the rule compares.
     """
 
     config: Config
@@ -64,6 +67,7 @@ class RunResult:
     decision: "Decision"
     sweep: xr.Dataset | None
     sweep_missing: str
+    arms: "pd.DataFrame | None" = None
 
 
 def silent(step: str) -> None:
@@ -101,8 +105,9 @@ def run_config(
     Notes
     -----
     With covariates the posterior is that of ``hb.adjust``, on the draws whose evidence is kept (at
-    most 1,000): all rules are read from these draws, the file holds them, and the decision can be
-    repeated from the file. A sweep that cannot be made is no failure: the reason is recorded.
+    most 1,000), and so it is with arms that are compared by prompt: all rules are read from these
+    draws, the file holds them, and the decision can be repeated from the file. A sweep that cannot
+    be made is no failure: the reason is recorded.
     """
     from hero_bayes.data.checks import check
     from hero_bayes.decision.decide import decide
@@ -126,7 +131,10 @@ def run_config(
         random_seed=config.model.random_seed,
     )
     fitted = fit_rounds(config, history, current, tell=tell, progressbar=progressbar)
+    compared = compare_rule_arms(fitted, current, config.rule)
+    fitted = compared.fit
     decision = decide(fitted, config.rule, force=force)
+    decision = replace(decision, notes=(*decision.notes, *compared.notes))
     sweep, missing = None, "not asked for"
     if config.sensitivity.enabled:
         tell("asking how far the labelers may have changed")
@@ -146,6 +154,7 @@ def run_config(
         decision=decision,
         sweep=sweep,
         sweep_missing=missing,
+        arms=compared.table,
     )
 
 

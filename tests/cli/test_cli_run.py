@@ -92,6 +92,16 @@ def test_exit_codes_tell_the_outcome(cli, write_config, fitted, tmp_path, rule, 
     assert told == json.loads((tmp_path / "out" / "decision.json").read_text())
 
 
+def test_compared_arms_are_shown(cli, write_config, found, monkeypatch):
+    row = {"rate": 0.2, "probability_best": 0.75, "probability_better": 0.75, "note": ""}
+    row |= {"difference": -0.1, "difference_lower": -0.3, "difference_upper": 0.05}
+    arms = pd.DataFrame([row | {"arm": "A", "note": "the reference"}, row | {"arm": "B"}])
+    monkeypatch.setattr(running, "run_config", lambda config, **how: replace(found, arms=arms))
+    lines = [" ".join(line.split()) for line in cli("run", write_config()).out.splitlines()]
+    assert "A 20.0 % the reference 0.750" in lines
+    assert "B 20.0 % -10.0 -30.0 to +5.0 0.750 0.750" in lines
+
+
 def test_a_failed_gate_is_2_unless_forced(cli, write_config, fitted, found, monkeypatch):
     monkeypatch.setitem(found.fit.attrs, "importance_draws", 12.0)
     done = cli("run", write_config("<= 0.99"))

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import hero_bayes as hb
+from hero_bayes.decision.compare_arms import compare_arms
+from hero_bayes.pipeline.arms import compare_rule_arms
 from hero_bayes.pipeline.document import decision_document
 from hero_bayes.pipeline.files import sha256_of, write_run
 from hero_bayes.pipeline.running import followed, run_config
@@ -104,6 +106,38 @@ def test_the_decision_can_be_repeated_from_the_files(result, tmp_path):
         assert sha256_of(tmp_path / "out" / name) == told
     estimates = pd.read_csv(tmp_path / "out" / "estimates.csv")
     assert estimates["mean"].tolist() == [row["mean"] for row in document["estimates"]]
+
+
+def test_arms_are_compared_by_prompt(configure, rounds, tables, tmp_path):
+    """Two arms answer the same prompts, in one of two current rounds."""
+    frames = rounds.current.to_frames()
+    order = np.arange(len(frames.items))
+    items = frames.items.assign(
+        arm=np.where(order % 2, "A", "B"),
+        prompt=order // 2,
+        round=np.where(order < 120, "r2", "r3"),
+    )
+    items.to_csv(tables / "arms_items.csv", index=False)
+    config = configure(
+        ("current_items.csv", "arms_items.csv"),
+        ('"prevalence_adjusted"', '"prevalence"\narm = "r2/B"\nreference = "r2/A"'),
+        ("threshold = 0.05", "threshold = 0.0"),
+        ("[sensitivity]", "[adjust]\nenabled = false\n[sensitivity]\nenabled = false"),
+    )
+    found = run_config(config)
+    fitted = hb.fit(found.history, found.current, **config.model.arguments())
+    by_hand = compare_arms(fitted, reference="A", round="r2", current=found.current)
+    assert by_hand.pairing == "prompts"
+    assert found.decision.probability == hb.decide(by_hand.fit, str(config.rule)).probability
+    assert set(by_hand.notes) <= set(found.decision.notes)
+    table = found.arms.set_index("arm")
+    assert table.loc["B", "difference"] == by_hand.table().set_index("arm").loc["B", "difference"]
+    document = write_run(found, tmp_path / "out")
+    assert "arms.csv" in document["files"]
+    again = hb.decide(hb.load(tmp_path / "out" / "posterior.nc"), document["rule"])
+    assert again.probability == document["probability"]
+    across = hb.Rule(arm="r3/B", reference="r2/B", threshold=0.0)
+    assert compare_rule_arms(fitted, found.current, across).fit is fitted
 
 
 def test_the_mode_decides_nothing(configure, tmp_path):
