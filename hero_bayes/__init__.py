@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from hero_bayes.inference.storage import load, save
     from hero_bayes.inference.summary import summary
     from hero_bayes.inference.truth import posterior_truth
+    from hero_bayes.sensitivity.carryover import transport_check
+    from hero_bayes.sensitivity.covariate_means import covariate_shift
+    from hero_bayes.sensitivity.gold_selection import gold_selection_sensitivity
+    from hero_bayes.sensitivity.influence import labeler_influence, round_influence
     from hero_bayes.sensitivity.transport import transport_sensitivity
     from hero_bayes.simulation.simulate import simulate
 
@@ -48,6 +52,11 @@ _HOME = {
     "decide": "hero_bayes.decision.decide",
     "Decision": "hero_bayes.decision.result",
     "Rule": "hero_bayes.decision.rule",
+    "covariate_shift": "hero_bayes.sensitivity.covariate_means",
+    "gold_selection_sensitivity": "hero_bayes.sensitivity.gold_selection",
+    "labeler_influence": "hero_bayes.sensitivity.influence",
+    "round_influence": "hero_bayes.sensitivity.influence",
+    "transport_check": "hero_bayes.sensitivity.carryover",
     "transport_sensitivity": "hero_bayes.sensitivity.transport",
     "dependence": "hero_bayes.agreement.dependence",
     "difficulty": "hero_bayes.difficulty",
@@ -88,6 +97,7 @@ __all__ = [
     "check",
     "compare_arms",
     "compare_methods",
+    "covariate_shift",
     "datasets",
     "decide",
     "dependence",
@@ -95,14 +105,18 @@ __all__ = [
     "difficulty",
     "estimate",
     "fit",
+    "gold_selection_sensitivity",
+    "labeler_influence",
     "load",
     "models",
     "plots",
     "posterior_truth",
     "power_scaling",
+    "round_influence",
     "save",
     "simulate",
     "summary",
+    "transport_check",
     "transport_sensitivity",
 ]
 
