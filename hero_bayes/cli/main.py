@@ -14,6 +14,7 @@ from hero_bayes.cli.difficulty import difficulty
 from hero_bayes.cli.estimate import estimate
 from hero_bayes.cli.exit_codes import exit_code_of
 from hero_bayes.cli.init import init
+from hero_bayes.cli.plan import plan
 from hero_bayes.cli.run import run as run_config
 from hero_bayes.cli.sensitivity import sensitivity
 from hero_bayes.cli.simulate import simulate
@@ -66,6 +67,7 @@ app.command("check")(check)
 app.command("estimate")(estimate)
 app.command("run")(run_config)
 app.command("sensitivity")(sensitivity)
+app.command("plan")(plan)
 app.command("difficulty")(difficulty)
 app.command("simulate")(simulate)
 
