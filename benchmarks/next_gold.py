@@ -4,16 +4,17 @@
 
 Histories of 400 items, 40 of them with gold at random, 200 current items without, nine judges who
 label every item. They err independently, or share an effect of the item with loading 1 or 2. Then
-20, 40 and 80 more items get gold, from history or from the current round, chosen by hb.next_gold at
-once, or at random. `auto` is fitted after each.
+20, 40 and 80 more items get gold, from history or from the current round: chosen by hb.next_gold at
+once; at random; or, in the current round, chosen with random_share=0 ("greedy"). `auto` is fitted
+after each.
 
-Writes benchmarks/results/next_gold.csv, one row a case, where and budget: mean width of the 90 %
-interval of item_rate and its coverage by either choice; `labels_needed`: how many chosen labels
-give the width that as many random ones give as the row says, by interpolation of the mean widths,
-and `saved`, the share of labels that this saves, with a 90 % bootstrap interval over repetitions;
-empty where not even all of them do. Then the standard deviation that hb.next_gold expected beside
-the one that was found. Rows of the case "all" are over the cases. Written after every repetition,
-so that a run that is stopped leaves what it has.
+Writes benchmarks/results/next_gold.csv, one row a case, where and budget: of each choice the mean
+width of the 90 % interval of item_rate, the root mean squared error and the coverage; `needed`: how
+many such labels give the width that as many random ones give as the row says, by interpolation of
+the mean widths, empty where not even 80 do; `saved`, the share of labels that this saves (as if 80
+were needed where they do not do), with a 90 % bootstrap interval over repetitions; and the standard
+deviation that hb.next_gold expected beside the one that was found. Rows of the case "all" are over
+the cases. Written after every repetition, so that a run that is stopped leaves what it has.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from hero_bayes.planning.next_gold import next_gold
 RESULTS = Path(__file__).parent / "results" / "next_gold.csv"
 CASES = {"independent": 0.0, "loading 1": 1.0, "loading 2": 2.0}
 WHERE = ("history", "current")
-CHOICES = ("random", "chosen")
+CHOICES = ("random", "chosen", "greedy")
 BUDGETS = (20, 40, 80)
 JUDGES, N_HISTORY, N_CURRENT, N_GOLD = 9, 400, 200, 40
 HISTORY_RATE, RATE = 0.4, 0.25
@@ -86,14 +87,21 @@ def repetition_rows(name, repetition, seed):
     for where in WHERE:
         facts = {"case": name, "repetition": repetition, "where": where}
         rows.append(facts | {"choice": "random", "budget": 0, "expected_sd": np.nan} | before)
-        table = next_gold(*start, max(BUDGETS), where=where, random_seed=repetition).table
-        picks = {"chosen": table["item"].astype(int).to_numpy(), "random": at_random[where]}
+        asked = {"where": where, "random_seed": repetition}
+        tables = {"chosen": next_gold(*start, max(BUDGETS), **asked).table}
+        if where == "current":
+            asked["random_share"] = 0.0
+            tables["greedy"] = next_gold(*start, max(BUDGETS), **asked).table
+        picks = {c: table["item"].astype(int).to_numpy() for c, table in tables.items()}
+        picks["random"] = at_random[where]
         for choice, picked in picks.items():
             for budget in BUDGETS:
                 added = picked[:budget]
                 past = [*first, *added] if where == "history" else first
                 now = added if where == "current" else []
-                expected = table["expected_sd"].iloc[budget - 1] if choice == "chosen" else np.nan
+                expected = np.nan
+                if choice in tables:
+                    expected = tables[choice]["expected_sd"].iloc[budget - 1]
                 row = facts | {"choice": choice, "budget": budget, "expected_sd": expected}
                 rows.append(row | scored(full, past, now, repetition))
     return rows
@@ -109,10 +117,11 @@ def needed(widths, goal):
 
 
 def widths_of(part):
-    """Widths (repetition, budget) of either choice; no label at all is the same for both."""
+    """Widths (repetition, budget) of each choice; no label at all is the same for all."""
     wide = part.pivot(index=["case", "repetition"], columns=["choice", "budget"], values="width")
-    columns = {c: [wide[("random", 0)], *(wide[(c, b)] for b in BUDGETS)] for c in CHOICES}
-    return {c: np.stack(columns[c], axis=1) for c in CHOICES}
+    made = [c for c in CHOICES if c in set(part["choice"])]
+    columns = {c: [wide[("random", 0)], *(wide[(c, b)] for b in BUDGETS)] for c in made}
+    return {c: np.stack(columns[c], axis=1) for c in made}
 
 
 def summarise(case, where, part):
@@ -126,20 +135,23 @@ def summarise(case, where, part):
         row = {"case": case, "where": where, "budget": budget, "repetitions": n}
         row["width_before"] = before["width"].mean()
         row["coverage_before"] = before["covered"].mean()
-        for choice in CHOICES:
+        for choice in widths:
             own = part[(part["choice"] == choice) & (part["budget"] == budget)]
             row[f"width_{choice}"] = own["width"].mean()
             row[f"rmse_{choice}"] = np.sqrt((own["error"] ** 2).mean())
             row[f"coverage_{choice}"] = own["covered"].mean()
             if choice == "chosen":
                 row["sd_found"], row["sd_expected"] = own["sd"].mean(), own["expected_sd"].mean()
-        means = [{c: widths[c][pick].mean(axis=0) for c in CHOICES} for pick in picks]
-        labels = np.array([needed(m["chosen"], m["random"][position]) for m in means])
-        row["labels_needed"] = labels[0]
-        row["saved"] = 1.0 - labels[0] / budget
-        # What is not reached with all of the labels counts as nothing saved.
-        drawn = np.nan_to_num(1.0 - labels[1:] / budget, nan=min(0.0, 1.0 - BUDGETS[-1] / budget))
-        row["saved_low"], row["saved_high"] = np.quantile(drawn, [0.05, 0.95])
+        for choice in widths:
+            if choice == "random":
+                continue
+            means = [{c: widths[c][pick].mean(axis=0) for c in widths} for pick in picks]
+            labels = np.array([needed(m[choice], m["random"][position]) for m in means])
+            # What not even all of the labels reach counts as that many needed.
+            saved = 1.0 - np.nan_to_num(labels, nan=BUDGETS[-1]) / budget
+            row[f"needed_{choice}"], row[f"saved_{choice}"] = labels[0], saved[0]
+            low, high = np.quantile(saved[1:], [0.05, 0.95])
+            row[f"saved_{choice}_low"], row[f"saved_{choice}_high"] = low, high
         yield row
 
 

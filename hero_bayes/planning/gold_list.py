@@ -34,7 +34,8 @@ class NextGold:
     ----------
     table : DataFrame
         One row an item, the most useful first: ``item``, ``round`` ("history" or "current"),
-        ``group``, ``labels`` and ``vote_share``, ``probability`` (that its truth is 1),
+        ``group``, ``labels`` and ``vote_share``, ``at_random`` (drawn, not chosen),
+        ``probability`` (that its truth is 1),
         ``variance_removed`` (share of today's variance that its gold is expected to take away after
         those above it) and ``expected_sd`` (of the rate, with gold down to this row).
     group, target : str
@@ -103,6 +104,7 @@ def listed(
     table = pd.DataFrame(rows)
     left = question.variance - np.cumsum(chosen.gain)
     deviation = _deviation(np.append(question.variance, left), question, target)
+    table["at_random"] = chosen.at_random
     table["probability"] = chance[chosen.position]
     table["variance_removed"] = chosen.gain / question.variance
     table["expected_sd"] = deviation[1:]
@@ -124,6 +126,7 @@ def listed_unranked(
     import pandas as pd
 
     table = pd.DataFrame([_row(labels, int(i), where) for i in item_idx])
+    table["at_random"] = False
     for name in ("probability", "variance_removed", "expected_sd"):
         table[name] = math.nan
     notes = (

@@ -1,5 +1,6 @@
 """Which labels shrink a rate's variance most, one after the other, from draws alone."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,10 +50,13 @@ class Chosen:
         Column of the candidate, those of history first.
     gain : float array (choice,)
         By how much its answer lowers the variance of the rate, given those before it.
+    at_random : bool array (choice,)
+        Taken from the given order, not for its gain.
     """
 
     position: IntArray
     gain: FloatArray
+    at_random: NDArray[np.bool_]
 
 
 def first_gains(question: Question) -> FloatArray:
@@ -82,7 +86,9 @@ def first_gains(question: Question) -> FloatArray:
     return np.concatenate(parts)
 
 
-def choose(question: Question, budget: int) -> Chosen:
+def choose(
+    question: Question, budget: int, order: Iterable[int] = (), share: float = 0.0
+) -> Chosen:
     """The candidates that lower the variance most, each given the answers to those before.
 
     Parameters
@@ -90,6 +96,10 @@ def choose(question: Question, budget: int) -> Chosen:
     question : Question
     budget : int
         How many.
+    order : iterable of int
+        Candidates in a random order.
+    share : float
+        Share of the choices that are the next of ``order``, spread evenly over the list.
 
     Returns
     -------
@@ -110,8 +120,9 @@ def choose(question: Question, budget: int) -> Chosen:
     now = slice(past.stop, signal.shape[1])
     n_draws, n_items = question.target.size, question.n_items
     open_ = np.ones(signal.shape[1] - 1, dtype=bool)
-    positions, gains = [], []
-    for _ in range(min(budget, open_.size)):
+    positions, gains, drawn = [], [], []
+    waiting = iter(order)
+    for turn in range(min(budget, open_.size)):
         gain = np.concatenate(
             [
                 _history_gains(signal[:, 0], signal[:, past], own[past]),
@@ -119,7 +130,12 @@ def choose(question: Question, budget: int) -> Chosen:
             ]
         )
         best = int(np.argmax(np.where(open_, gain, -np.inf)))
+        given = None
+        if int((turn + 1) * share) > int(turn * share):
+            given = next((column for column in waiting if open_[column]), None)
+            best = best if given is None else given
         open_[best] = False
+        drawn.append(given is not None)
         positions.append(best)
         gains.append(gain[best])
         column = best + 1
@@ -131,7 +147,11 @@ def choose(question: Question, budget: int) -> Chosen:
             direction = signal[:, column] / np.sqrt(size)
             kept = np.sqrt(own[column] / (own[column] + size / n_draws))
             signal -= (1.0 - kept) * np.outer(direction, direction @ signal)
-    return Chosen(np.array(positions, dtype=np.int64), np.array(gains, dtype=float))
+    return Chosen(
+        np.array(positions, dtype=np.int64),
+        np.array(gains, dtype=float),
+        np.array(drawn, dtype=bool),
+    )
 
 
 def _own(chance: FloatArray) -> FloatArray:

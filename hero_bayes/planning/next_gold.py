@@ -42,6 +42,7 @@ def next_gold(
     where: str = "both",
     target: str = "item_rate",
     group: str | None = None,
+    random_share: float = 0.5,
     model: str = "auto",
     draws: int = 1_000,
     random_seed: int = 0,
@@ -61,6 +62,9 @@ def next_gold(
         The rate whose variance counts. The order is the same; what is left at best is not.
     group : str, optional
         The current group, needed where there are several.
+    random_share : float
+        Share of the list that comes at random from the current round, unless ``where`` is
+        "history". 0 takes the best throughout.
     model : {"auto", "score"}
         The model that will be fitted.
     draws : int
@@ -97,6 +101,10 @@ def next_gold(
     them. The choice concentrates on scores that matter, and where the line of the calibration bends
     there it rests on few others; gold chosen at random would show it.
 
+    Current gold moves the rate but not the calibration. Where the calibration is wrong, current
+    items chosen for their scores bend the rate towards themselves; those that come at random
+    (``random_share``) keep it in place. ``benchmarks/results/next_gold.csv`` has both.
+
     With too little gold to calibrate (fewer than two items of a class) the items are spread over
     the range of votes, and no gain is given. Gold is taken as the truth.
 
@@ -109,6 +117,8 @@ def next_gold(
     (10, True)
     """
     _check(budget, where, target, model, draws)
+    if not 0.0 <= random_share <= 1.0:
+        raise ValueError(f"random_share must lie between 0 and 1, got {random_share!r}")
     name, position, members = group_items(current, group)
     panel = align(history, current, unseen="drop")
     lack = shortfall(panel)
@@ -118,10 +128,11 @@ def next_gold(
     found = beliefs(history, current, model, draws, random_seed)
     past = np.flatnonzero(found.calibrates) if where != "current" else np.empty(0, np.int64)
     now = members[~current.has_gold[members]]
-    question, past, now = _question(found, position, members, past, now, where)
+    question, past, now = _question(found, position, members, past, now, where, rng)
     if not past.size + now.size:
         raise Refusal(_nothing_left(where))
-    chosen = choose(question, budget)
+    order = past.size + rng.permutation(now.size)
+    chosen = choose(question, budget, order.tolist(), random_share if now.size else 0.0)
     return listed(
         question, chosen, found, (past, now), group=name, position=position, target=target,
         where=where, model=model, random_seed=random_seed,
@@ -148,7 +159,13 @@ def _nothing_left(where: str) -> str:
 
 
 def _question(
-    found: Beliefs, position: int, members: IntArray, past: IntArray, now: IntArray, where: str
+    found: Beliefs,
+    position: int,
+    members: IntArray,
+    past: IntArray,
+    now: IntArray,
+    where: str,
+    rng: np.random.Generator,
 ) -> tuple[Question, IntArray, IntArray]:
     """The rate and its best candidates by their own gain."""
     chance = found.current_chance(now, position)
@@ -165,7 +182,10 @@ def _question(
         block = found.history_chance(past[begin : begin + size])
         gains.append(first_gains(Question(target, spread, block, none, members.size)))
     past = past[_best(np.concatenate(gains))]
-    kept = _best(first_gains(Question(target, spread, none, chance, members.size)))
+    kept = np.arange(now.size)
+    if now.size > 2 * MOST_CANDIDATES:  # of a large round the best, and as many at random
+        best = _best(first_gains(Question(target, spread, none, chance, members.size)))
+        kept = np.union1d(best, rng.permutation(now.size)[:MOST_CANDIDATES])
     history = found.history_chance(past) if past.size else none
     return Question(target, spread, history, chance[:, kept], members.size), past, now[kept]
 

@@ -85,6 +85,21 @@ def test_repeats_of_one_item_are_not_all_taken():
     assert 5 in choose(asked, 2).position
 
 
+def test_given_items_take_their_turns():
+    asked = question(7)
+    free = choose(asked, 6)
+    order = [int(free.position[0]), *range(10, -1, -1)]
+    mixed = choose(asked, 6, order, 0.5)
+    assert mixed.position[0] == free.position[0]
+    assert mixed.at_random.tolist() == [False, True] * 3
+    assert len(set(mixed.position)) == 6
+    for turn in (1, 3, 5):
+        left = [column for column in order if column not in mixed.position[:turn]]
+        assert mixed.position[turn] == left[0]
+    assert not free.at_random.any()
+    assert choose(asked, 4, [], 0.5).position.tolist() == free.position[:4].tolist()
+
+
 def test_items_that_say_nothing_gain_nothing():
     asked = Question(np.linspace(0, 1, 20), 0.0, np.full((20, 2), [0.3, 1.0]), np.empty((20, 0)), 3)
     assert first_gains(asked) == pytest.approx([0, 0])

@@ -37,8 +37,10 @@ def test_expected_deviation_falls_and_starts_at_that_of_the_fit(rounds, asked):
     deviation = average(*rounds, n_draws=1_000, random_seed=5).item_rate.std()
     # Standard error of a standard deviation from 300 draws: 4 %; of 1,000: 2 %.
     assert asked.sd_now == pytest.approx(deviation, rel=0.15)
-    falls = np.diff([asked.sd_now, *asked.table["expected_sd"]])
-    assert (falls < 0).all()
+    best = next_gold(*rounds, 30, draws=300, random_seed=3, random_share=0.0)
+    falls = -np.diff([best.sd_now, *best.table["expected_sd"]])
+    assert (falls > 0).all()
+    assert best.sd_after < asked.sd_after
     assert asked.sd_after == asked.table["expected_sd"].iloc[-1]
     removed = 1 - (asked.sd_after / asked.sd_now) ** 2
     assert asked.table["variance_removed"].sum() == pytest.approx(removed, rel=1e-9)
@@ -56,6 +58,21 @@ def test_where(rounds, where):
     assert f"8 of {'history' if where == 'history' else 'the current round'}" in str(found)
 
 
+def test_every_second_item_of_the_current_round_comes_at_random(rounds, asked):
+    drawn = asked.table["at_random"]
+    assert drawn.tolist() == [False, True] * 15
+    assert set(asked.table["round"][drawn]) == {"current"}
+    # Drawn from all, they are spread over the votes; 1.36 is the 5 % point of Kolmogorov's law.
+    many = next_gold(*rounds, 60, where="current", draws=100).table
+    share = np.sort(many["vote_share"][many["at_random"]])
+    everyone = np.sort(rounds[1].vote_share)
+    at = np.unique(everyone)
+    gap = np.searchsorted(share, at, "right") / share.size
+    gap -= np.searchsorted(everyone, at, "right") / everyone.size
+    assert np.abs(gap).max() < 1.36 / np.sqrt(share.size)
+    assert not next_gold(*rounds, 8, where="history", draws=100).table["at_random"].any()
+
+
 def test_order_of_rows_does_not_matter(rounds, asked):
     again = next_gold(*map(shuffled, rounds), 30, draws=300, random_seed=3)
     assert again.table.equals(asked.table)
@@ -69,8 +86,9 @@ def test_score_alone_can_be_asked(rounds):
 def test_prevalence_keeps_what_new_items_leave_open(rounds):
     """With everything settled, the prevalence is Beta(1 + k, 1 + n - k)."""
     current = rounds[1]
-    rate = next_gold(*rounds, 30, where="current", draws=200)
-    source = next_gold(*rounds, current.n_items, where="current", target="prevalence", draws=200)
+    settings = {"where": "current", "draws": 200}
+    rate = next_gold(*rounds, 30, **settings)
+    source = next_gold(*rounds, current.n_items, target="prevalence", **settings)
     assert source.items[:30] == rate.items
     mean = source.table["probability"].mean()
     n = current.n_items
@@ -144,6 +162,7 @@ def test_nothing_left():
         ({"where": "past"}, "where"),
         ({"target": "mean"}, "target"),
         ({"model": "hero"}, "model"),
+        ({"random_share": 1.5}, "random_share"),
     ],
 )
 def test_misuse(rounds, changes, message):
@@ -156,7 +175,7 @@ def test_unknown_group(rounds):
         next_gold(*rounds, 3, group="x")
 
 
-def deviations(where, chosen, at_random):
+def deviations(where, chosen, at_random, share=0.5):
     """Mean deviation of auto's item_rate over four rounds, by chosen and by random gold."""
     found = {"chosen": [], "random": []}
     for seed in range(4):
@@ -164,7 +183,7 @@ def deviations(where, chosen, at_random):
         order = np.random.default_rng(seed).permutation(full["history"].n_items)
         start = {"history": order[:30], "current": []}
         rounds = {name: gold_at(full[name], start[name]) for name in full}
-        asked = next_gold(*rounds.values(), chosen, where=where, draws=300)
+        asked = next_gold(*rounds.values(), chosen, where=where, draws=300, random_share=share)
         picks = {"chosen": np.flatnonzero(np.isin(full[where].items, asked.items))}
         picks["random"] = order[30 : 30 + at_random]
         if where == "current":
@@ -186,11 +205,12 @@ def gold_at(labels, known):
     return labels.with_gold(gold)
 
 
-def test_chosen_gold_of_the_current_round_is_worth_twice_as_much_at_random():
-    chosen, at_random = deviations("current", 20, 40)
+def test_the_best_of_the_current_round_are_worth_twice_as_many_at_random():
+    chosen, at_random = deviations("current", 20, 40, share=0.0)
     assert chosen < at_random
 
 
-def test_chosen_gold_of_history_is_worth_more_than_as_much_at_random():
-    chosen, at_random = deviations("history", 20, 20)
+@pytest.mark.parametrize("where", ["history", "current"])
+def test_chosen_gold_is_worth_more_than_as_much_at_random(where):
+    chosen, at_random = deviations(where, 20, 20)
     assert chosen < at_random
