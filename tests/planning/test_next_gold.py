@@ -8,6 +8,7 @@ import hero_bayes as hb
 from hero_bayes.estimators.averaging import average
 from hero_bayes.planning.beliefs import beliefs
 from hero_bayes.planning.next_gold import next_gold
+from hero_bayes.planning.redrawn import thinned
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +121,30 @@ def test_order_of_asked_items_is_kept(rounds):
     np.testing.assert_array_equal(
         found.history_chance(some), found.history_chance(np.sort(some))[:, [2, 0, 1]]
     )
+
+
+def test_history_groups_without_gold_are_left_out_and_said(rounds):
+    frames = rounds[0].to_frames()
+    late = np.arange(len(frames.items)) >= 100
+    frames.items["round"] = np.where(late, "r2", "r1")
+    frames.items.loc[late, "gold"] = np.nan
+    history = hb.Labels.from_frames(frames.labels, frames.items)
+    found = next_gold(history, rounds[1], 10, where="history", draws=100)
+    assert set(found.table["group"]) == {"r1"}
+    assert "50 history items without gold could not be chosen" in " ".join(found.notes)
+
+
+def test_rounds_with_other_numbers_of_labels(rounds):
+    """Scores then rest on random parts of the labels; every part has its say."""
+    few = thinned(rounds[1], 2, np.random.default_rng(0))
+    for model in ("auto", "score"):
+        found = beliefs(rounds[0], few, model, 300, 1)
+        assert len(found.tilt.parts) == 5
+        hidden = np.flatnonzero(found.calibrates)
+        chance = found.history_chance(hidden)
+        assert np.isfinite(chance).all()
+        assert np.corrcoef(chance.mean(axis=0), rounds[0].vote_share[hidden])[0, 1] > 0.8
+    assert len(next_gold(rounds[0], few, 6, draws=200).items) == 6
 
 
 def test_without_enough_gold_items_are_spread_over_votes(rounds):
