@@ -103,7 +103,9 @@ def next_gold(
 
     Current gold moves the rate but not the calibration. Where the calibration is wrong, current
     items chosen for their scores bend the rate towards themselves; those that come at random
-    (``random_share``) keep it in place. ``benchmarks/results/next_gold.csv`` has both.
+    (``random_share``) keep it in place. Choosing saves the more labels the better the scores
+    separate the items; where labelers share strong errors it saves next to none in the current
+    round (``benchmarks/results/next_gold.csv``; either round alone, not both).
 
     With too little gold to calibrate (fewer than two items of a class) the items are spread over
     the range of votes, and no gain is given. Gold is taken as the truth.
