@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from hero_bayes.inference.storage import load, save
     from hero_bayes.inference.summary import summary
     from hero_bayes.inference.truth import posterior_truth
+    from hero_bayes.planning.gold_list import NextGold
+    from hero_bayes.planning.next_gold import next_gold
+    from hero_bayes.planning.plan import plan
+    from hero_bayes.planning.plan_result import Plan
     from hero_bayes.sensitivity.carryover import transport_check
     from hero_bayes.sensitivity.covariate_means import covariate_shift
     from hero_bayes.sensitivity.gold_selection import gold_selection_sensitivity
@@ -49,6 +53,10 @@ _HOME = {
     "ArmComparison": "hero_bayes.decision.arm_result",
     "JointRule": "hero_bayes.decision.rule",
     "models": "hero_bayes.models",
+    "NextGold": "hero_bayes.planning.gold_list",
+    "next_gold": "hero_bayes.planning.next_gold",
+    "Plan": "hero_bayes.planning.plan_result",
+    "plan": "hero_bayes.planning.plan",
     "decide": "hero_bayes.decision.decide",
     "Decision": "hero_bayes.decision.result",
     "Rule": "hero_bayes.decision.rule",
@@ -88,6 +96,8 @@ __all__ = [
     "Estimate",
     "JointRule",
     "Labels",
+    "NextGold",
+    "Plan",
     "Refusal",
     "Rule",
     "TextCovariates",
@@ -109,6 +119,8 @@ __all__ = [
     "labeler_influence",
     "load",
     "models",
+    "next_gold",
+    "plan",
     "plots",
     "posterior_truth",
     "power_scaling",
