@@ -8,6 +8,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from hero_bayes.data.identifiers import some
+from hero_bayes.decision.arguments import check_share
+from hero_bayes.errors import DataError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -56,6 +60,9 @@ class ArmComparison:
     def probability_better(self, arm: str, than: str | None = None) -> float:
         """P(arm better than another, by default the reference); equal draws count one half."""
         other = self.reference if than is None else than
+        for name in (arm, other):
+            if name not in self.arms:
+                raise DataError(f"no arm {name!r} was compared; there are {some(self.arms, 12)}")
         gap = (self.draws["rate"].sel(arm=arm) - self.draws["rate"].sel(arm=other)).to_numpy()
         better = gap < 0 if self.lower_is_better else gap > 0
         return float(better.mean() + 0.5 * (gap == 0).mean())
@@ -83,8 +90,7 @@ class ArmComparison:
         """
         import pandas as pd
 
-        if not 0.0 < prob < 1.0:
-            raise ValueError(f"prob must lie between 0 and 1, got {prob!r}")
+        check_share(prob, "prob")
         ends = [(1 - prob) / 2, (1 + prob) / 2]
         rows = []
         for arm in self.arms:

@@ -5,6 +5,7 @@ import xarray as xr
 
 from hero_bayes.data.identifiers import some
 from hero_bayes.data.labels import Labels
+from hero_bayes.decision.arguments import check_fit, check_labels, check_seed, check_truth
 from hero_bayes.decision.arm_result import ArmComparison, ranks_of
 from hero_bayes.decision.paired import (
     ItemsOfArms,
@@ -80,7 +81,9 @@ def compare_arms(
     Refusal
         If there are fewer than two arms, or the fit is the mode alone.
     ValueError
-        If ``metric`` is not understood.
+        If ``metric`` or ``random_seed`` is not understood.
+    TypeError
+        If ``current`` is no ``Labels``, or ``paired`` or ``lower_is_better`` not True or False.
 
     Notes
     -----
@@ -111,7 +114,14 @@ def compare_arms(
     """
     if metric not in METRICS:
         raise ValueError(f"metric {metric!r} is none of {', '.join(METRICS)}")
-    if "posterior" in fit.children and "model" in fit["posterior"].dims:
+    check_fit(fit)
+    check_truth(paired, "paired")
+    check_truth(lower_is_better, "lower_is_better")
+    if current is not None:
+        check_labels(current=current)
+    if random_seed is not None:
+        check_seed(random_seed)
+    if "model" in fit["posterior"].dims:
         raise DataError("this is a fit of generations; compare its models by hb.difficulty.compare")
     gate = diagnose(fit)
     rates = metric_draws(fit, metric)

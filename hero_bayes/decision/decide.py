@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.decision import wording as say
+from hero_bayes.decision.arguments import check_truth
 from hero_bayes.decision.draws_error import monte_carlo_error
 from hero_bayes.decision.losses import Losses, expected_losses
 from hero_bayes.decision.rates import rule_draws
@@ -60,6 +62,8 @@ def decide(
         If ``fit`` is no fit, or has no such metric, group or arm; several groups and none named.
     ValueError
         If the rule cannot be read, or ``cost_of_more`` makes no sense.
+    TypeError
+        If ``rule`` is no rule, or ``force`` is not True or False.
 
     Notes
     -----
@@ -86,7 +90,9 @@ def decide(
     read = Rule.parse(rule) if isinstance(rule, str) else rule
     if not isinstance(read, Rule | JointRule):
         raise TypeError(f"expected a Rule or its text, got {type(rule).__name__}")
-    if cost_of_more is not None and not (math.isfinite(cost_of_more) and cost_of_more >= 0.0):
+    check_truth(force, "force")
+    number = isinstance(cost_of_more, Real) and not isinstance(cost_of_more, bool)
+    if cost_of_more is not None and not (number and 0.0 <= cost_of_more < math.inf):
         raise ValueError(f"cost_of_more must be a number of at least 0, got {cost_of_more!r}")
     gate = diagnose(fit)
     found = xr.align(*(rule_draws(fit, part) for part in read.parts), join="inner", copy=False)

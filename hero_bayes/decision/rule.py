@@ -13,6 +13,8 @@ from hero_bayes.decision.rule_checks import (
     CONTRASTS,
     DIRECTIONS,
     METRICS,
+    check_reach,
+    check_threshold,
     checked_rope,
     compare,
     finite_number,
@@ -96,16 +98,17 @@ class Rule:
             object.__setattr__(self, role, finite_number(getattr(self, role), role))
         if not 0.5 <= self.probability < 1.0:
             raise ValueError(
-                f"probability must be at least 0.5 and below 1, got {self.probability:g}; "
-                f"{EXAMPLES}"
+                f"probability must be at least 0.5 and below 1, got {self.probability:g} "
+                f"(95 % is 0.95); {EXAMPLES}"
             )
         for role in ("loss_wrong_ship", "loss_wrong_hold"):
             if getattr(self, role) <= 0.0:
                 raise ValueError(f"{role} must be positive, got {getattr(self, role):g}")
         self._check_names()
-        self._check_threshold()
+        check_threshold(self.threshold, self.limits)
         if self.rope is not None:
             object.__setattr__(self, "rope", checked_rope(self.rope, self.threshold))
+            check_reach(self.limit, self.limits)
 
     def _check_names(self) -> None:
         for role in ("group", "arm", "reference"):
@@ -120,14 +123,6 @@ class Rule:
             raise ValueError(f"arm and reference are both {self.arm!r}: name two arms")
         if self.arm is None and self.contrast != "difference":
             raise ValueError(f"contrast {self.contrast!r} needs arm and reference; {EXAMPLES}")
-
-    def _check_threshold(self) -> None:
-        low, high = self.limits
-        if not low <= self.threshold <= high:
-            said = f"between {low:g} and {high:g}" if math.isfinite(high) else f"at least {low:g}"
-            raise ValueError(
-                f"the threshold must lie {said}, got {self.threshold:g} (5 % is 0.05); {EXAMPLES}"
-            )
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -208,19 +203,31 @@ class Rule:
         return rules[0] if len(rules) == 1 else JointRule(tuple(rules))
 
     @classmethod
-    def all(cls, rules: "Iterable[Rule | JointRule | str]") -> "JointRule":
+    def all(cls, rules: "Iterable[Rule | JointRule | str] | Rule | JointRule | str") -> "JointRule":
         """Several rules at once: ship only if all events hold together.
 
         Parameters
         ----------
         rules : iterable of Rule, JointRule or str
+            Or one of them.
 
         Returns
         -------
         JointRule
             Asks for the largest of their probabilities, of all events together.
+
+        Raises
+        ------
+        TypeError
+            If something among them is no rule.
+        ValueError
+            If a text cannot be read, there is no rule, or one stands twice.
         """
-        read = [cls.parse(rule) if isinstance(rule, str) else rule for rule in rules]
+        listed = rules if isinstance(rules, Iterable) and not isinstance(rules, str) else [rules]
+        read = [cls.parse(rule) if isinstance(rule, str) else rule for rule in listed]
+        for rule in read:
+            if not isinstance(rule, Rule | JointRule):
+                raise TypeError(f"expected a Rule or its text, got {type(rule).__name__}")
         return JointRule(tuple(part for rule in read for part in rule.parts))
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from hero_bayes.decision.rule_text import EXAMPLES
 
-__all__ = ["CONTRASTS", "DIRECTIONS", "METRICS", "checked_rope", "compare", "finite_number"]
+__all__ = [
+    "CONTRASTS",
+    "DIRECTIONS",
+    "METRICS",
+    "check_reach",
+    "check_threshold",
+    "checked_rope",
+    "compare",
+    "finite_number",
+]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -32,6 +41,26 @@ def finite_number(value: Any, role: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ValueError(f"{role} must be a finite number, got {value!r}; {EXAMPLES}")
     return float(value)
+
+
+def check_threshold(threshold: float, limits: tuple[float, float]) -> None:
+    """Refuse a threshold that the rule's quantity cannot reach."""
+    low, high = limits
+    if not low <= threshold <= high:
+        said = (
+            f"lie between {low:g} and {high:g}" if math.isfinite(high) else f"be at least {low:g}"
+        )
+        raise ValueError(f"the threshold must {said}, got {threshold:g} (5 % is 0.05); {EXAMPLES}")
+
+
+def check_reach(limit: float, limits: tuple[float, float]) -> None:
+    """Refuse a rope up to an end beyond all values, under which the event is always true."""
+    low, high = limits
+    if not low <= limit <= high:
+        raise ValueError(
+            f"the rope reaches to {limit:g}, and values lie between {low:g} and {high:g}: the "
+            "rule would always ship; make the rope narrower (0.5 % is 0.005)"
+        )
 
 
 def checked_rope(rope: Any, threshold: float) -> float | tuple[float, float]:

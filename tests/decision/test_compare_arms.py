@@ -1,7 +1,9 @@
 """Comparisons of arms: contrasts, ranks, pairing by prompt, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from decision.trees import known_fit, round_of, tree
 from scipy import stats
 from toy import simulate
@@ -257,3 +259,32 @@ def test_rounds_are_kept_apart(three):
     failed = fit.copy()
     failed.attrs["importance_draws"] = 10.0
     assert compare_arms(failed, round="r3").notes[0].startswith("The gate failed: the importance")
+
+
+@pytest.mark.parametrize("wrong", [None, "fit", pd.DataFrame(), xr.Dataset()])
+def test_what_is_no_fit_is_refused(wrong):
+    with pytest.raises(hb.DataError, match="expected a fit"):
+        compare_arms(wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"current": pd.DataFrame()}, TypeError, "current must be hb.Labels, got DataFrame"),
+        ({"paired": "no"}, TypeError, "paired must be True or False"),
+        ({"lower_is_better": None}, TypeError, "lower_is_better must be True or False"),
+        ({"random_seed": -1}, ValueError, "random_seed is a whole number of at least 0"),
+        ({"random_seed": 1.5}, ValueError, "random_seed is a whole number of at least 0"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(three, options, error, message):
+    with pytest.raises(error, match=message):
+        compare_arms(three, **options)
+
+
+def test_an_arm_that_was_not_compared_is_named(three):
+    found = compare_arms(three)
+    with pytest.raises(hb.DataError, match="no arm 'Z' was compared; there are 'A', 'B', 'C'"):
+        found.probability_better("Z")
+    with pytest.raises(ValueError, match="prob must lie between 0 and 1, got '95'"):
+        found.table(prob="95")

@@ -1,6 +1,7 @@
 """Decisions on fits whose posterior is known in closed form."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -188,3 +189,13 @@ def test_adjusted_fits_and_fits_of_generations():
     name = str(scored["posterior"]["model"].to_numpy()[-1])
     draws = scored["posterior"]["mu"].sel(model=name).to_numpy()
     assert decide(scored, Rule("mu", ">=", 0.05, group=name)).probability == np.mean(draws >= 0.05)
+
+
+def test_arguments_of_the_wrong_kind_are_named():
+    fit = beta_fit(5, 95)
+    rule = "P(prevalence <= 0.05) >= 0.95"
+    for cost in ("x", True, math.nan, -1.0):
+        with pytest.raises(ValueError, match="cost_of_more must be a number of at least 0"):
+            decide(fit, rule, cost_of_more=cost)
+    with pytest.raises(TypeError, match="force must be True or False, got 'no'"):
+        decide(fit, rule, force="no")

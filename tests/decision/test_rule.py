@@ -39,7 +39,12 @@ def rules(draw):
         threshold = draw(st.floats(0, 1))
     width = st.floats(1e-3, 1.0)
     ends = st.tuples(width, width).map(lambda two: (threshold - two[0], threshold + two[1]))
-    return Rule(threshold=threshold, rope=draw(st.one_of(st.none(), width, ends)), **fields)
+    rope = draw(st.one_of(st.none(), width, ends))
+    plain = Rule(threshold=threshold, **fields)
+    reach = rope if isinstance(rope, float | None) else rope[plain.wants_low] - threshold
+    far = threshold + abs(reach or 0.0) * (1 if plain.wants_low else -1)
+    low, high = plain.limits
+    return Rule(threshold=threshold, rope=rope if low <= far <= high else None, **fields)
 
 
 @given(rules())
@@ -205,3 +210,30 @@ def test_where_a_rule_holds(direction, rope, expected):
         [False] * 4 if rope is None else [rule.region[0] <= v <= rule.region[1] for v in values]
     )
     assert rule.inside_rope(values).tolist() == inside
+
+
+def test_all_takes_one_rule_and_refuses_what_is_none():
+    text = "P(prevalence <= 0.05) >= 0.95"
+    assert Rule.all(text) == Rule.all([text]) == Rule.all(Rule.parse(text))
+    for wrong in (None, 5, [None], [text, 5]):
+        with pytest.raises(TypeError, match="expected a Rule or its text"):
+            Rule.all(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "P(prevalence <= 0.05) >= 0.95; rope=1",
+        "P(prevalence >= 0.05) >= 0.95; rope=0.1",
+        "P(prevalence <= 0.05) >= 0.95; rope=(0.01, 5)",
+        "P(B / A >= 0.9) >= 0.95; rope=1",
+        "P(B - A <= 0) >= 0.95; rope=1.5",
+    ],
+)
+def test_rope_under_which_nothing_could_be_false_is_refused(text):
+    with pytest.raises(ValueError, match="would always ship"):
+        Rule.parse(text)
+
+
+def test_rope_may_pass_the_range_on_the_strict_side():
+    assert Rule.parse("P(prevalence <= 0.05) >= 0.95; rope=0.1").limit == pytest.approx(0.15)
