@@ -334,7 +334,10 @@ class Labels:
         return dataclasses.replace(self, gold=np.full(self.n_items, np.nan))
 
     def with_gold(self, gold: Any) -> "Labels":
-        """Replace the gold by a Series indexed by item id, or an array over items."""
+        """Replace the gold by a Series indexed by item id, or an array in the order of `items`.
+
+        That order is sorted by id ("now-10" before "now-2"), not that of the table read.
+        """
         return selection.with_gold(self, gold)
 
     def gold_counts(self) -> "pd.DataFrame":
