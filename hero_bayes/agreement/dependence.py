@@ -16,6 +16,7 @@ from hero_bayes.agreement.residuals import (
 )
 from hero_bayes.agreement.result import Dependence, Ranged, worth_sentence
 from hero_bayes.agreement.votes import vote_checks
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.identifiers import number_of
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
@@ -81,6 +82,7 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
     """
     if not 0.0 < prob < 1.0:
         raise ValueError(f"prob must lie between 0 and 1, got {prob}")
+    need_labels("history", history)
     rng = np.random.default_rng(random_seed)
     mean = _mean(history, prob, rng)
     used = gold_labels(mean.tables)

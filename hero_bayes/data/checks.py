@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.check_gold import gold_findings
 from hero_bayes.data.check_rounds import labeler_id_findings, round_findings
 from hero_bayes.data.check_table import few_labelers, table_findings
@@ -39,6 +40,9 @@ def check(history: "Labels", current: "Labels | None" = None) -> Findings:
     >>> check(Labels.from_frames(table)).codes
     ('no_gold', 'few_labelers', 'small_group')
     """
+    need_labels("history", history)
+    if current is not None:
+        need_labels("current", current)
     found: list[Finding] = []
     rounds = [history] if current is None else [history, current]
     found.extend(gold_findings(rounds))

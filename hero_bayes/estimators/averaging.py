@@ -6,6 +6,7 @@ tilt). Gold that neither saw decides how far each is believed.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,11 +172,15 @@ def average(
     )
 
 
-def checked_prior(prior: float) -> float:
+def checked_prior(prior: Any) -> float:
     """The prior probability of independent errors, if it is one."""
-    if not 0.0 <= prior <= 1.0:
-        raise ValueError(f"prior must lie between 0 and 1, got {prior!r}")
-    return prior
+    number = isinstance(prior, (int, float, np.number)) and not isinstance(prior, bool)
+    if not (number and 0.0 <= prior <= 1.0):
+        raise ValueError(
+            "prior_independent, the prior probability that labelers err independently, must be a "
+            f"number between 0 and 1, got {prior!r}"
+        )
+    return float(prior)
 
 
 def anchor_with(history: Labels, current: Labels, gold_error: GoldError) -> Anchored:

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.covariates import TextCovariates, design
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
@@ -58,6 +59,7 @@ def need_history(history: Labels | None, method: str) -> Labels:
             f"{method} learns the labelers from history and got none; pass a history with gold, or "
             'use method="majority_vote" or "dawid_skene"'
         )
+    need_labels("history", history)
     return history
 
 
@@ -187,6 +189,7 @@ def estimate(
     True
     """
     check_arguments(method, ridge)
+    need_labels("current", current)
     error = gold_error_of(gold_error)
     if not error.exact and method != "score":
         raise ValueError(f"gold_error is for method='score' alone, got method={method!r}")
@@ -248,6 +251,7 @@ def compare_methods(
     """
     for method in methods:
         check_arguments(method, ridge)
+    need_labels("current", current)
 
     @cache
     def anchored() -> Anchored:

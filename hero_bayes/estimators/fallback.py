@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel
-from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
+from hero_bayes.estimators.gold_error import EXACT, GoldError, log_seen, with_gold_evidence
 from hero_bayes.estimators.item_scores import vote_logit
 from hero_bayes.estimators.label_laws import (
     COUNT_LIMIT,
@@ -18,6 +18,7 @@ from hero_bayes.estimators.label_laws import (
     match,
     mix_change,
 )
+from hero_bayes.estimators.placed_votes import UNPLACED, placed
 from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
@@ -156,8 +157,9 @@ def fallback(
     groups together, is q ~ Beta(1/4, 1/4): wide enough for rates near 2 %, not below. How scarce
     gold was chosen is not known: a quarter of the draws take P(gold | s), as if it came at random
     or by its labels, a quarter P(s | gold), as if it came because of its class, and half leave it
-    out. From there on, draws are those of the anchored tilt. Without a known labeler the labels are
-    not read: the prevalence is Beta(1, 1), updated by gold of the current round.
+    out. From there on, draws are those of the anchored tilt. Without a known labeler, or where
+    history has fewer than 10 labeled items or the same share of votes on all of them, the labels
+    are not read: the prevalence is Beta(1, 1), updated by gold of the current round.
 
     Examples
     --------
@@ -175,7 +177,10 @@ def fallback(
     intercept, slope = np.zeros((2, n_draws))
     errors = rng.permutation(np.resize(gold_error.points(), n_draws))
     past, judged, notes = comparable(panel, rng)
-    if lack.kind != "labelers" and past.n_labels and judged.n_labels:
+    read = lack.kind != "labelers" and bool(past.n_labels and judged.n_labels)
+    if read and not placed(past):
+        read, notes = False, (*notes, UNPLACED)
+    if read:
         score, used = vote_logit(judged), judged.labels_per_item > 0
         line = prior_line(past, judged, n_draws, gold_error, rng)
         everyone = past.labels_per_item > 0
@@ -263,11 +268,6 @@ def prior_line(
         effective_size=float(min(sizes)),
         gold_error=None if gold_error.exact else error[rows],
     )
-
-
-def log_seen(chance: FloatArray, error: FloatArray) -> FloatArray:
-    """Log probability that gold says what has this chance of being true."""
-    return np.asarray(np.log(np.maximum(error + (1.0 - 2.0 * error) * chance, 1e-300)))
 
 
 @njit(cache=True)

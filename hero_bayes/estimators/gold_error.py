@@ -80,7 +80,10 @@ def gold_error_of(value: object) -> GoldError:
     """
     if value is None:
         return EXACT
-    numbers = np.asarray(value)
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # parts of different lengths
+        numbers = np.asarray("")
     if numbers.dtype.kind in "iuf" and numbers.shape == () and 0.0 <= numbers < LARGEST_RATE:
         return GoldError(float(numbers))
     if numbers.dtype.kind in "iuf" and numbers.shape == (2,):
@@ -99,6 +102,11 @@ def gold_weight(rate: FloatArray) -> FloatArray:
     """Log((1 - e) / e): the evidence of one gold label, infinite where gold is exact."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log1p(-rate) - np.log(rate))
+
+
+def log_seen(chance: FloatArray, error: FloatArray) -> FloatArray:
+    """Log probability that gold says what has this chance of being true."""
+    return np.asarray(np.log(np.maximum(error + (1.0 - 2.0 * error) * chance, 1e-300)))
 
 
 def with_gold_evidence(log_ratio: FloatArray, gold: FloatArray, rate: FloatArray) -> FloatArray:

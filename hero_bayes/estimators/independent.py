@@ -144,15 +144,15 @@ def independent_draws(
     )
 
 
-def silent_groups(current: Labels) -> tuple[str, ...]:
-    """A remark on every group that has neither a label of a known labeler nor gold."""
+def silent_groups(current: Labels, only: str | None = None) -> tuple[str, ...]:
+    """A remark on every group (or one) with neither a label of a known labeler nor gold."""
     heard = (current.labels_per_item > 0) | current.has_gold
     count = np.bincount(current.group_idx[heard], minlength=current.n_groups)
     names = current.groups("current")
     return tuple(
-        f"if labelers err independently, nothing is known of {names[g]}: no label is from a "
-        "labeler whom history knows"
+        f"nothing is known of {names[g]}: no label is from a labeler whom history knows"
         for g in np.flatnonzero(count == 0)
+        if only in (None, names[g])
     )
 
 

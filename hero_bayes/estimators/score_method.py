@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.estimators.independent import silent_groups
 from hero_bayes.estimators.report import left_out_note
 from hero_bayes.estimators.result import Estimate
 from hero_bayes.estimators.tilt import TiltDraws
@@ -44,9 +45,9 @@ def slope_table(draws: TiltDraws) -> "pd.DataFrame":
     return table.rename_axis("score")
 
 
-def score_remarks(draws: TiltDraws) -> tuple[str, ...]:
-    """What a reader must know of the calibration."""
-    remarks = list(draws.scores.notes)
+def score_remarks(draws: TiltDraws, group: str | None = None) -> tuple[str, ...]:
+    """What a reader must know of the calibration, and of one group or all."""
+    remarks = [*draws.scores.notes, *silent_groups(draws.scores.panel.current, group)]
     history = draws.scores.panel.history
     gold = history.gold[history.has_gold & draws.scores.history_used]
     few = int(min((gold == 0.0).sum(), (gold == 1.0).sum()))
@@ -92,7 +93,7 @@ def score(draws: TiltDraws, group: str) -> Estimate:
         method="score",
         estimand="prevalence",
         group=group,
-        notes=(*left_out_note(panel), *score_remarks(draws)),
+        notes=(*left_out_note(panel), *score_remarks(draws, group)),
         details={
             "boundary": None,
             "n_items": int(item_idx.size),

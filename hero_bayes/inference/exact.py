@@ -131,7 +131,7 @@ def _found(
     if model == "score":
         asked = {name: priors[name] for name in ("form", "score") if name in priors}
         return _score(scored_draws(history, current, **settings, **asked))
-    prior = checked_prior(float(priors.get("prior_independent", PRIOR_INDEPENDENT)))
+    prior = checked_prior(priors.get("prior_independent", PRIOR_INDEPENDENT))
     panel = align(history, current, unseen="drop")
     lack = shortfall(panel)
     if lack is None:
@@ -183,6 +183,9 @@ def _fallback(draws: FallbackDraws) -> Exact:
     lack = draws.shortfall
     slope = draws.slope
     low, high = np.quantile(slope, [0.025, 0.975])
+    reason = REASONS[lack.kind]
+    if not draws.used.any() and lack.kind != "labelers":
+        reason = f"{reason.split(';')[0]}; votes are not read"
     calibration = xr.Dataset(
         {
             "weight": ("score", [1.0]),
@@ -201,7 +204,7 @@ def _fallback(draws: FallbackDraws) -> Exact:
         gold_error=draws.gold_error,
         panel=draws.panel,
         calibration=calibration,
-        sentence=f"not calibrated, the interval is wide: {REASONS[lack.kind]}",
+        sentence=f"not calibrated, the interval is wide: {reason}",
         notes=draws.notes,
         attributes={
             "importance_draws": draws.effective_size,

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
@@ -21,7 +22,13 @@ from hero_bayes.inference.laplace import laplace
 from hero_bayes.inference.mode import find_mode
 from hero_bayes.inference.outcome import REMEDY, outcome_of
 from hero_bayes.inference.program import Program, load_tables, make_program
-from hero_bayes.inference.resolve import check_arguments, check_exact, drawn_exactly
+from hero_bayes.inference.resolve import (
+    check_arguments,
+    check_exact,
+    checked_priors,
+    checked_seed,
+    drawn_exactly,
+)
 from hero_bayes.inference.sampling import sample, sample_compiled
 from hero_bayes.inference.scored import choose_model
 from hero_bayes.inference.starts import Start, anchored_start, gold_start
@@ -137,21 +144,16 @@ def fit(
     >>> sorted(fitted.children)
     ['constant_data', 'evidence', 'posterior']
     """
-    for role, labels in (("history", history), ("current", current)):
-        if not isinstance(labels, Labels):
-            raise TypeError(
-                f"{role} must be hb.Labels, got {type(labels).__name__}; read tables with "
-                "hb.Labels.from_frames or from_csv"
-            )
-    if random_seed is None:
-        random_seed = int(np.random.default_rng().integers(2**31))
+    need_labels("history", history)
+    need_labels("current", current)
+    random_seed, priors = checked_seed(random_seed), checked_priors(priors)
     if isinstance(model, str) and drawn_exactly(model, mode, EXACT_MODELS):
         check_exact(model, mode, posterior, draws, chains)
         return exact_fit(
             model,
             history,
             current,
-            priors=dict(priors or {}),
+            priors=priors,
             random_seed=random_seed,
             draws=draws,
             chains=chains,
@@ -163,7 +165,7 @@ def fit(
     refuse_without_labels(program.full, current)
     settings = Settings(draws, tune, chains, cores, progressbar)
     result = run(program, history, current, mode, random_seed, settings)
-    provenance = Provenance(chosen.name, mode, posterior, random_seed, dict(priors or {}))
+    provenance = Provenance(chosen.name, mode, posterior, random_seed, priors)
     tree = assemble(result, program, history, current, provenance, criticism=mode != "map")
     tree.attrs.update(chosen.attributes)
     return tree

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import xarray as xr
 
-from hero_bayes.errors import Refusal
+from hero_bayes.errors import DataError, Refusal
 
 #: A log-prior that varies by less than this over the draws is flat.
 CONSTANT = 1e-8
@@ -44,6 +44,8 @@ def power_scaling(fit: xr.DataTree, var_names: Sequence[str] | None = None) -> p
     """
     import arviz as az
 
+    if not isinstance(fit, xr.DataTree):
+        raise DataError(f"expected a fit, got {type(fit).__name__}; pass what hb.fit returned")
     missing = [g for g in ("log_likelihood", "log_prior") if g not in fit.children]
     if missing:
         raise Refusal(

@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 
@@ -14,7 +15,10 @@ def check_same_data(fit: xr.DataTree, history: Labels, current: Labels) -> None:
     DataError
         If a table is not the one that was fitted, or ``fit`` is no fit.
     """
+    if not isinstance(fit, xr.DataTree):
+        raise DataError(f"expected a fit, got {type(fit).__name__}; pass what hb.fit returned")
     for role, labels in (("history", history), ("current", current)):
+        need_labels(role, labels)
         recorded = fit.attrs.get(f"{role}_fingerprint")
         if recorded is None:
             raise DataError("the tree has no data fingerprint; pass what hb.fit returned")

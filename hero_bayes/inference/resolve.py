@@ -3,8 +3,10 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
 from hero_bayes.data.labels import Labels
@@ -19,6 +21,8 @@ POSTERIORS = ("cut", "joint")
 SCORE = "score"
 #: Variables of a model that the rest of the package reads.
 REQUIRED = ("prevalence", "class_log_likelihood")
+#: NetCDF files hold seeds up to this.
+LARGEST_SEED = 2**63 - 1
 
 
 def resolve_model(model: str | Factory) -> tuple[str, Factory]:
@@ -43,8 +47,50 @@ def check_arguments(mode: str, posterior: str, draws: int, tune: int, chains: in
     if posterior not in POSTERIORS:
         raise ValueError(f"unknown posterior {posterior!r}; one of {', '.join(POSTERIORS)}")
     for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise TypeError(f"{name} must be a whole number, got {value!r}")
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def checked_seed(random_seed: int | None) -> int:
+    """The seed as a Python int that a file can hold; a new one for None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no whole number from 0 to 2^63 - 1.
+
+    Examples
+    --------
+    >>> checked_seed(np.int64(3))
+    3
+    """
+    if random_seed is None:
+        return int(np.random.default_rng().integers(2**31))
+    if not isinstance(random_seed, Integral) or isinstance(random_seed, bool):
+        raise TypeError(f"random_seed must be a whole number or None, got {random_seed!r}")
+    if not 0 <= random_seed <= LARGEST_SEED:
+        raise ValueError(f"random_seed must lie between 0 and 2**63 - 1, got {random_seed}")
+    return int(random_seed)
+
+
+def checked_priors(priors: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The priors as a dict of their own.
+
+    Raises
+    ------
+    TypeError
+        If they are no mapping from names.
+    """
+    if priors is None:
+        return {}
+    if not isinstance(priors, Mapping) or not all(isinstance(name, str) for name in priors):
+        raise TypeError(
+            f'priors must be a dict from names to values, such as {{"gold_error": 0.05}}, got '
+            f"{priors!r}"
+        )
+    return dict(priors)
 
 
 def drawn_exactly(model: str | Factory, mode: str | None, exact: Collection[str]) -> bool:
@@ -63,8 +109,9 @@ def check_exact(model: str, mode: str | None, posterior: str, draws: int, chains
         )
     if posterior != "cut":
         raise ValueError(
-            f"mode='exact' of model={model!r} has the cut posterior alone: current labels never "
-            "re-teach the scores"
+            f"mode='exact' of model={model!r} has the cut posterior alone, got {posterior!r}: "
+            'current labels never re-teach the scores; leave posterior="cut", or name a model that '
+            'has both, such as model="hero"'
         )
     check_arguments("nuts", posterior, draws, 1, chains)
 

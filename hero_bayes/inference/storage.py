@@ -30,6 +30,8 @@ def save(fit: xr.DataTree, path: str | os.PathLike[str], overwrite: bool = False
     ------
     FileExistsError
         If the file exists and ``overwrite`` is False.
+    IsADirectoryError
+        If ``path`` is a folder.
     FileNotFoundError
         If the folder does not exist.
     DataError
@@ -49,6 +51,8 @@ def save(fit: xr.DataTree, path: str | os.PathLike[str], overwrite: bool = False
     if "posterior" not in getattr(fit, "children", ()) or "model" not in fit.attrs:
         raise DataError("only fits are saved: pass what hb.fit or hb.adjust returned")
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file in it, such as posterior.nc")
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; pass overwrite=True to replace it")
     if not target.parent.is_dir():

@@ -1,6 +1,7 @@
 """A fit in a few lines: its rates, with the gate's verdict beside them."""
 
 import html
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -129,5 +130,11 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     shape = f" ({attrs['shape']})" if "shape" in attrs else ""
     title = f"model {attrs['model']}{shape}, mode {attrs['mode']}, {attrs['posterior']} posterior"
     said = [str(attrs[name]) for name in ("dependence", "chosen") if name in attrs]
+    if attrs.get("labels_left_out", 0):
+        many = len(json.loads(attrs["labelers_left_out"]))
+        said.append(
+            f"{attrs['labels_left_out']} labels of the current round are left out: history does "
+            f"not know their {many} labeler{'s' if many > 1 else ''}"
+        )
     said += [note for note in str(attrs.get("notes", "")).split("\n") if note]
     return FitSummary(table, prob, diagnosis, title, tuple(said))

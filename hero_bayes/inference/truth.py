@@ -38,7 +38,7 @@ def posterior_truth(fit: xr.DataTree) -> xr.DataArray:
     >>> hb.posterior_truth(fitted).sizes["item"]
     175
     """
-    if "evidence" not in fit.children:
+    if not isinstance(fit, xr.DataTree) or "evidence" not in fit.children:
         raise DataError("the tree has no evidence group; pass what hb.fit returned")
     evidence = fit["evidence"].to_dataset()
     logit = evidence["log_likelihood_ratio"] + evidence["prior_log_odds"]

@@ -20,6 +20,7 @@ from hero_bayes.estimators.fallback import (
 )
 from hero_bayes.estimators.gold_error import EXACT, GoldError, gold_error_of
 from hero_bayes.estimators.item_scores import vote_logit
+from hero_bayes.estimators.placed_votes import placed
 
 SIZES = {"n_history": 150, "n_current": 60, "n_labelers": 5, "labels_per_item": 4}
 
@@ -253,3 +254,20 @@ def test_fallible_gold_of_the_current_round_is_evidence(rounds):
     difference = fallible.log_ratio - np.where(fallible.used, plain, 0.0)
     np.testing.assert_allclose(difference[:, :10], np.repeat(weight[:, None], 10, axis=1))
     np.testing.assert_allclose(difference[:, 10:], 0.0)
+
+
+@pytest.mark.parametrize("word", [0, 1])
+@pytest.mark.parametrize("n_items", [1, 9, 150])
+def test_history_voted_alike_does_not_make_other_votes_certain(rounds, word, n_items):
+    history, current = rounds
+    verdicts, items, _ = history.to_frames()
+    some = items.iloc[:n_items].assign(gold=np.nan)
+    few = verdicts[verdicts["item"].isin(some["item"])]
+    panel = align(hb.Labels.from_frames(few.assign(label=word), some), current)
+    draws = fallback(panel, shortfall(panel), n_draws=1000)
+    assert not draws.used.any()
+    assert any("not read" in note for note in draws.notes)
+    # Nothing is known of the rate: Beta(1, 1).
+    assert kstest(draws.prevalence[:, 0], beta(1, 1).cdf).pvalue > 1e-3
+    assert placed(history) == (history.n_items >= 10)
+    assert not placed(panel.history)
