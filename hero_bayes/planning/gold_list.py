@@ -89,6 +89,7 @@ def listed(
     where: str,
     model: str,
     random_seed: int,
+    budget: int,
 ) -> NextGold:
     """The choice as a table."""
     import pandas as pd
@@ -109,6 +110,8 @@ def listed(
     table["variance_removed"] = chosen.gain / question.variance
     table["expected_sd"] = deviation[1:]
     notes = [SELECTED]
+    if len(table) < budget:
+        notes.append(all_of_them(len(table), budget))
     skipped = int((~found.history.has_gold & ~found.calibrates).sum())
     if skipped and where != "current":
         notes.append(
@@ -119,8 +122,19 @@ def listed(
     return NextGold(table, group, target, float(deviation[0]), float(deviation[-1]), tuple(notes))
 
 
+def all_of_them(n_items: int, budget: int) -> str:
+    """Why the list is shorter than the budget."""
+    return f"the budget is {budget:,} and only {number_of(n_items, 'item')} could be chosen"
+
+
 def listed_unranked(
-    labels: Labels, item_idx: IntArray, where: str, reason: str, group: str, target: str
+    labels: Labels,
+    item_idx: IntArray,
+    where: str,
+    reason: str,
+    group: str,
+    target: str,
+    budget: int,
 ) -> NextGold:
     """Items whose gains are not known."""
     import pandas as pd
@@ -134,6 +148,7 @@ def listed_unranked(
         "the items are spread over the range of votes, positive ones first; ask again with their "
         "gold",
         SELECTED,
+        *([all_of_them(len(table), budget)] if len(table) < budget else []),
     )
     return NextGold(table, group, target, math.nan, math.nan, notes)
 

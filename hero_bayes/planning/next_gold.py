@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
+from hero_bayes.decision.arguments import check_labels, check_seed, whole_number
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.estimate import group_items
 from hero_bayes.estimators.fallback import shortfall
@@ -119,7 +120,10 @@ def next_gold(
     (10, True)
     """
     _check(budget, where, target, model, draws)
-    if not 0.0 <= random_share <= 1.0:
+    check_labels(history=history, current=current)
+    check_seed(random_seed)
+    number = isinstance(random_share, numbers.Real) and not isinstance(random_share, bool)
+    if not (number and 0.0 <= random_share <= 1.0):
         raise ValueError(f"random_share must lie between 0 and 1, got {random_share!r}")
     name, position, members = group_items(current, group)
     panel = align(history, current, unseen="drop")
@@ -137,15 +141,13 @@ def next_gold(
     chosen = choose(question, budget, order.tolist(), random_share if now.size else 0.0)
     return listed(
         question, chosen, found, (past, now), group=name, position=position, target=target,
-        where=where, model=model, random_seed=random_seed,
+        where=where, model=model, random_seed=random_seed, budget=budget,
     )  # fmt: skip
 
 
 def _check(budget: int, where: str, target: str, model: str, draws: int) -> None:
     for role, value, least in (("budget", budget, 1), ("draws", draws, 100)):
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise ValueError(f"{role} is a whole number of at least {least}, got {value!r}")
+        whole_number(value, role, least)
     choices = (("where", where, WHERE), ("target", target, TARGETS), ("model", model, MODELS))
     for role, word, allowed in choices:
         if word not in allowed:
@@ -220,5 +222,11 @@ def _spread(
         raise Refusal(_nothing_left("history" if use_history else "current"))
     item_idx = spread_over_votes(labels, open_, budget, rng)
     return listed_unranked(
-        labels, item_idx, "history" if use_history else "current", lack.reason, group, target
+        labels,
+        item_idx,
+        "history" if use_history else "current",
+        lack.reason,
+        group,
+        target,
+        budget,
     )

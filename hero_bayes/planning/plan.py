@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.decision.rule import Rule
+from hero_bayes.decision.arguments import check_labels, check_seed, check_share, whole_number
+from hero_bayes.decision.rule import JointRule, Rule
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.estimate import group_items
 from hero_bayes.planning.beliefs import beliefs
@@ -126,6 +127,10 @@ def plan(
     >>> bool(found.table["width"][0] > found.table["width"][1])
     True
     """
+    check_labels(history=history, **({} if current is None else {"current": current}))
+    check_seed(random_seed)
+    if current is None and group is not None:
+        raise ValueError(f"group={group!r} is one of current: give current too")
     read = _rule(rule, metric)
     settings = Settings(model, metric or (read.metric if read else "prevalence"), read, prob, draws)
     _check(settings, n_simulations, n_workers, rate, target_correct)
@@ -196,6 +201,8 @@ def _rule(rule: Rule | str | None, metric: str | None) -> Rule | None:
     read = Rule.parse(rule) if isinstance(rule, str) else rule
     if metric is not None and metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    if isinstance(read, JointRule) and len(read.parts) == 1:
+        read = read.parts[0]
     if read is None:
         return None
     if not isinstance(read, Rule):
@@ -219,29 +226,22 @@ def _check(
     if settings.model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}, got {settings.model!r}")
     for role, value, least in (("n_simulations", n_simulations, 2), ("draws", settings.draws, 100)):
-        _whole(value, role, least)
+        whole_number(value, role, least)
     if n_workers != -1:
-        _whole(n_workers, "n_workers", 1)
+        whole_number(n_workers, "n_workers", 1)
     shares = (("prob", settings.prob), ("rate", rate), ("target_correct", target_correct))
     for role, share in shares:
-        if share is not None and not 0.0 < share < 1.0:
-            raise ValueError(f"{role} must lie between 0 and 1, got {share!r}")
+        if share is not None:
+            check_share(share, role)
     if target_correct is not None and settings.rule is None:
         raise ValueError("target_correct speaks of decisions: give a rule")
-
-
-def _whole(value: Any, role: str, least: int) -> int:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{role} is a whole number of at least {least}, got {value!r}")
-    return int(value)
 
 
 def _several(values: Numbers, role: str, least: int) -> list[int]:
     listed = list(values) if isinstance(values, Iterable) else [values]
     if not listed:
         raise ValueError(f"{role} is empty; give at least one number")
-    return sorted({_whole(value, role, least) for value in listed})
+    return sorted({whole_number(value, role, least) for value in listed})
 
 
 def _designs(
@@ -273,7 +273,8 @@ def _check_sources(history: Labels, truths: NDArray[np.int8], designs: tuple[Des
 
 
 def _positive(value: float | None, role: str) -> float | None:
-    if value is not None and not 0.0 < value < math.inf:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if value is not None and not (number and 0.0 < value < math.inf):
         raise ValueError(f"{role} must be positive, got {value!r}")
     return value
 
@@ -281,6 +282,8 @@ def _positive(value: float | None, role: str) -> float | None:
 def _costs(costs: Mapping[str, float] | None) -> dict[str, float] | None:
     if costs is None:
         return None
+    if not isinstance(costs, Mapping):
+        raise ValueError(f"costs has {', '.join(COSTS)}, got {costs!r}")
     unknown = sorted(set(costs) - set(COSTS))
     if unknown or not costs:
         raise ValueError(f"costs has {', '.join(COSTS)}, got {dict(costs)}")

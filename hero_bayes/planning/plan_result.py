@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.data.identifiers import number_of
 from hero_bayes.decision.rule import Rule
 from hero_bayes.planning.simulated import Design, Row, Settings
 
@@ -71,7 +72,7 @@ class Plan:
         """What the plan says."""
         mean, low, high = self.rate
         said = [
-            f"{len(self.table)} designs, {self.n_simulations} simulated rounds each, at rates of "
+            f"{number_of(len(self.table), 'design')}, {self.n_simulations} simulated rounds each, at rates of "
             f"{mean:.3f} ({low:.3f} to {high:.3f})."
         ]
         if not self.goal.any:

@@ -8,6 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.decision.arguments import check_fit, check_labels, check_seed, whole_number
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.inference.criticism import replicate, sums_between
@@ -24,6 +25,8 @@ __all__ = ["TransportCheck", "transport_check"]
 FloatArray = NDArray[np.float64]
 #: Below this a p-value is evidence of drift.
 LEVEL = 0.01
+#: With fewer predicted rounds a share of them is no p-value.
+FEWEST_DRAWS = 100
 #: Rates of the labelers are drawn inside these limits where they come from the anchored EM.
 LIMITS = (0.001, 0.999)
 #: Labelers above which their rates are not drawn but fixed: no covariance matrix is held.
@@ -72,7 +75,7 @@ def transport_check(
     history, current : Labels
         The tables the fit was made from.
     draws : int
-        Draws for which labels are predicted.
+        Draws for which labels are predicted, at least 100.
     random_seed : int
 
     Returns
@@ -86,7 +89,11 @@ def transport_check(
     DataError
         If the tables are not those of the fit.
     Refusal
-        If the fit has no draws, or holds no rates by labeler.
+        If the fit keeps fewer than 100 draws, or holds no rates by labeler.
+    ValueError
+        If ``draws`` or ``random_seed`` is not understood.
+    TypeError
+        If a table is no ``Labels``.
 
     Notes
     -----
@@ -120,8 +127,17 @@ def transport_check(
     """
     import pandas as pd
 
+    check_fit(fit)
+    check_labels(history=history, current=current)
+    check_seed(random_seed)
+    whole_number(draws, "draws", FEWEST_DRAWS)
     check_same_data(fit, history, current)
     kept = flat_draws(fit, draws)
+    if kept.n_draws < FEWEST_DRAWS:
+        raise Refusal(
+            f"the fit keeps evidence of {kept.n_draws} draws, and p-values need "
+            f"{FEWEST_DRAWS}: fit with more draws"
+        )
     rng = np.random.default_rng([random_seed, 21])
     exact = fit.attrs["model"] in EXACT_MODELS
     labels, parameters = (

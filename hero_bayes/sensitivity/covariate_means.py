@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from hero_bayes.data import shift
 from hero_bayes.data.covariates import TextCovariates, design
 from hero_bayes.data.labels import Labels
+from hero_bayes.decision.arguments import check_labels, check_share
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import anchor
@@ -118,6 +119,8 @@ def covariate_shift(
     """
     import pandas as pd
 
+    check_labels(history=history, current=current)
+    check_share(prob, "prob")
     check_arguments("hero2", ridge)
     features = design(history, current, covariates)
     if not features.names:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, chi2
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.decision.arguments import check_labels, check_seed, check_share, numbers_of
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.estimators.information import interior_parameters, labeler_covariance
@@ -78,7 +79,7 @@ def gold_selection_sensitivity(
     DataError
         If there is no such group, or it is not named where there are several.
     ValueError
-        If an odds ratio is not positive.
+        If an odds ratio is not positive, ``prob`` not in (0, 1) or ``random_seed`` no seed.
 
     Notes
     -----
@@ -100,7 +101,10 @@ def gold_selection_sensitivity(
     """
     import pandas as pd
 
-    ratios = np.unique(np.append(np.asarray(list(odds_ratios), dtype=float), 1.0))
+    check_labels(history=history, current=current)
+    check_share(prob, "prob")
+    check_seed(random_seed)
+    ratios = np.unique([*numbers_of(odds_ratios, "odds_ratios"), 1.0])
     if not (np.isfinite(ratios).all() and (ratios > 0).all()):
         raise ValueError(f"odds ratios must be positive and finite, got {list(odds_ratios)!r}")
     position = _position(current, group)

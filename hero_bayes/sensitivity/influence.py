@@ -6,6 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.decision.arguments import (
+    check_fit,
+    check_labels,
+    check_seed,
+    check_share,
+    whole_number,
+)
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators.estimate import estimate
 from hero_bayes.inference.fit import fit as fit_model
@@ -90,6 +97,12 @@ def labeler_influence(
     """
     import pandas as pd
 
+    check_fit(fit)
+    check_labels(history=history, current=current)
+    check_share(prob, "prob")
+    check_seed(random_seed)
+    if draws is not None:
+        whole_number(draws, "draws", 2)
     question = question_of(fit, rule, metric, group)
     engine = engine_of(fit, history, current, question, draws=draws, random_seed=random_seed)
     base = engine.base()
@@ -188,6 +201,9 @@ def round_influence(
 
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    check_labels(history=history, current=current)
+    check_share(prob, "prob")
+    check_seed(random_seed)
     groups = current.groups("current")
     if group is None and len(groups) > 1:
         raise DataError(f"the current round has several groups ({', '.join(groups)}): name one")

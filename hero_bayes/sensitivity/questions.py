@@ -136,6 +136,8 @@ def question_of(
         If a rule speaks of a rate that the sweeps cannot follow.
     DataError
         If there is no such group, or more than one.
+    TypeError
+        If ``rule`` is no rule.
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
@@ -143,6 +145,8 @@ def question_of(
         raise ValueError("give a rule, which names its group, or a group, not both")
     if isinstance(rule, str):
         rule = Rule.parse(rule)
+    if rule is not None and not isinstance(rule, Rule | JointRule):
+        raise TypeError(f"expected a Rule or its text, got {type(rule).__name__}")
     if not {"posterior", "evidence"} <= set(getattr(fit, "children", ())):
         raise DataError("the tree has no posterior and evidence; pass what hb.fit returned")
     posterior = fit["posterior"].to_dataset()

@@ -1,6 +1,6 @@
 """How far the labelers may have moved since history before the answer changes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +8,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.decision.arguments import (
+    check_fit,
+    check_labels,
+    check_seed,
+    numbers_of,
+    whole_number,
+)
 from hero_bayes.sensitivity.engine import Engine, engine_of
 from hero_bayes.sensitivity.questions import Answer, Question, question_of
 from hero_bayes.sensitivity.tipping import DIRECTIONS, Tip, sentences, tip
@@ -106,12 +113,15 @@ def transport_sensitivity(
     >>> sweep["mean"].dims, sweep["shift_specificity"].to_numpy().tolist()
     (('shift_sensitivity', 'shift_specificity'), [-0.5, 0.0, 0.5])
     """
+    check_fit(fit)
+    check_labels(history=history, current=current)
+    check_seed(random_seed)
     axes = grid_axes(grid)
     spread = checked("drift_sd", drift_sd)
     if (spread < 0.0).any():
         raise ValueError("drift_sd must not be negative")
-    if draws is not None and draws < 2:
-        raise ValueError(f"draws must be at least 2, got {draws}")
+    if draws is not None:
+        whole_number(draws, "draws", 2)
     question = question_of(fit, rule, metric, group)
     engine = engine_of(fit, history, current, question, draws=draws, random_seed=random_seed)
     answers = sweep(engine, axes)
@@ -156,6 +166,8 @@ def grid_axes(grid: Any) -> tuple[FloatArray, FloatArray]:
     """Shifts of sensitivity and of specificity, sorted, 0 among them."""
     if grid is None:
         grid = GRID
+    if isinstance(grid, str) or not isinstance(grid, Iterable):
+        raise ValueError(f"grid must be a sequence of shifts, or two, got {grid!r}")
     parts = list(grid)
     nested = [np.ndim(part) > 0 for part in parts]
     if any(nested):
@@ -171,8 +183,8 @@ def grid_axes(grid: Any) -> tuple[FloatArray, FloatArray]:
 
 def checked(role: str, values: Any) -> FloatArray:
     """Finite numbers as an array, sorted."""
-    array = np.unique(np.asarray(list(values), dtype=float))
-    if not np.isfinite(array).all() or array.ndim != 1:
+    array = np.unique(numbers_of(values, role))
+    if not np.isfinite(array).all():
         raise ValueError(f"{role} must hold finite numbers, got {values!r}")
     return array
 

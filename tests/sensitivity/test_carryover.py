@@ -154,7 +154,7 @@ def test_fits_with_rates_predict_labels_of_one_item():
 
 def test_refusals():
     rounds = simulate(4, n_history=100, n_current=40).rounds
-    fit = hb.fit(*rounds, model="auto", random_seed=1, draws=50, chains=1)
+    fit = hb.fit(*rounds, model="auto", random_seed=1, draws=100, chains=1)
     with pytest.raises(hb.DataError, match="not the one"):
         transport_check(fit, rounds[0].without_gold(), rounds[1])
     fit.attrs["model"] = "other"
