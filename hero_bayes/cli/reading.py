@@ -165,7 +165,10 @@ def split_items(
     masks = [_item_rows(frame, source, options.columns) for source in sources]
     for mask, source in zip(masks, sources, strict=True):
         if not any(mask):
-            raise DataError(f"{path} has no row for any item of {source.labels_path}")
+            raise DataError(
+                f"{path} has no row for any item of {source.labels_path}; where each round has an "
+                "items file of its own, pass them with --history-items and --current-items"
+            )
     with_items = [
         Round(source.labels_path, path, source.labels, frame.loc[mask].reset_index(drop=True))
         for source, mask in zip(sources, masks, strict=True)

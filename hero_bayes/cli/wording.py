@@ -57,6 +57,7 @@ _FLAGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"Labels\.from_frames\(\.\.\., covariates=\['?([^'\]]*)'?\]\)", r"--covariate \1"),
     (r"covariates=\[\.\.\.\]", "--covariate NAME"),
     (r"covariates=", "--covariate"),
+    (r'(?<![\w-])method="(\w+)" or "(\w+)"', r"--method \1 or \2"),
     (r'(?<![\w-])(positive|negative|method|shrink)="([^"]*)"', r"--\1 \2"),
     (r"(?<![\w-])abstain=\[[^\]]*\]", "--abstain"),
     (r"(?<![\w-])(positive|negative|abstain|group)=", r"--\1"),

@@ -60,6 +60,13 @@ def test_one_items_file_serves_both_rounds(cli, files):
     assert one["data"]["item_rows_unused"] == 1
 
 
+def test_an_items_file_of_one_round_alone_names_the_flags_for_two(cli, files):
+    words = ["--history", files.history, "--current", files.current]
+    done = cli("estimate", *words, "--items", files.history_items)
+    assert done.code == 65
+    assert "--history-items and --current-items" in " ".join(done.err.split())
+
+
 def test_refusals_are_null_with_a_reason(cli, files):
     told = as_json(cli("estimate", "--current", files.current, "--json"))
     by_method = {row["method"]: row for row in told["estimates"]}

@@ -17,6 +17,7 @@ from hero_bayes.cli.wording import count, in_flags, join
         ("columns={'item': 'task'}", "--column item=task"),
         ("columns={'item': ...}", "--column item=YOUR_COLUMN"),
         ('use method="hero1"', "use --method hero1"),
+        ('use method="dawid_skene" or "hero1", which', "use --method dawid_skene or hero1, which"),
         ('use shrink="optimal"', "use --shrink optimal"),
         (
             "declare it with Labels.from_frames(..., covariates=['x'])",

@@ -99,3 +99,25 @@ def test_labels_left_out_and_silent_groups_are_said(model):
     }
     assert "nothing is known of B" in notes["B"]
     assert "nothing is known" not in notes["A"]
+
+
+@pytest.mark.parametrize(
+    ("priors", "match"),
+    [
+        ({"prevalence_prior": "x"}, "prevalence_prior must be a pair of numbers"),
+        ({"prevalence_prior": "xy"}, "prevalence_prior must be a pair of numbers"),
+        ({"prevalence_prior": 1}, "prevalence_prior must be a pair of numbers"),
+        ({"sensitivity_prior": (1, 2, 3)}, "sensitivity_prior must be a pair of numbers"),
+        ({"prevalence_prior": (-1, 1)}, "prevalence_prior must be two positive numbers"),
+        ({"specificity_prior": (1, np.nan)}, "specificity_prior must be two positive numbers"),
+    ],
+)
+def test_pairs_of_a_prior(rounds, priors, match):
+    with pytest.raises(ValueError, match=match):
+        hb.fit(*rounds, model="hero", mode="map", priors=priors, random_seed=1)
+
+
+def test_mean_and_deviation_of_a_prior(rounds):
+    name = "positive_mean_prior"
+    with pytest.raises(ValueError, match=f"{name} must be a mean and a positive sd"):
+        hb.fit(*rounds, model="correlated", mode="map", priors={name: (1, 0)}, random_seed=1)
