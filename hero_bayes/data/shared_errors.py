@@ -13,6 +13,8 @@ __all__ = ["SharedErrors", "shared_errors"]
 
 SHUFFLES = 999
 SEED = 0
+#: Rows and column of residuals that may change places.
+Cells = list[tuple[NDArray[np.intp], int]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def shared_errors(labels: "Labels") -> SharedErrors:
         residual[rows] = table[rows] - mean
     observed = _correlation(residual)
     rng = np.random.default_rng(SEED)
-    shuffled = [_correlation(_shuffle(residual, judged.gold, rng)) for _ in range(SHUFFLES)]
+    cells = _exchangeable(residual, judged.gold)
+    shuffled = [_correlation(_shuffle(residual, cells, rng)) for _ in range(SHUFFLES)]
     per_item = len(judged.label) / max(n_items, 1)
     return SharedErrors(
         correlation=observed,
@@ -94,13 +97,25 @@ def _correlation(residual: NDArray[np.float64]) -> float:
     return float((products / pairs) / (squares / known.sum()))
 
 
+def _exchangeable(residual: NDArray[np.float64], gold: NDArray[np.float64]) -> Cells:
+    """The items of one class that a labeler judged, with the labeler's column, two at least.
+
+    One item alone stays where it is and costs no random number.
+    """
+    judged = ~np.isnan(residual)
+    cells = [
+        (np.flatnonzero((gold == truth) & judged[:, column]), column)
+        for truth in (0.0, 1.0)
+        for column in np.flatnonzero(judged.any(axis=0))
+    ]
+    return [(rows, int(column)) for rows, column in cells if rows.size > 1]
+
+
 def _shuffle(
-    residual: NDArray[np.float64], gold: NDArray[np.float64], rng: np.random.Generator
+    residual: NDArray[np.float64], cells: Cells, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Exchange each labeler's residuals among the items of one class that it judged."""
     result = residual.copy()
-    for truth in (0.0, 1.0):
-        for column in range(residual.shape[1]):
-            rows = np.flatnonzero((gold == truth) & ~np.isnan(residual[:, column]))
-            result[rows, column] = residual[rng.permutation(rows), column]
+    for rows, column in cells:
+        result[rows, column] = residual[rng.permutation(rows), column]
     return result

@@ -6,6 +6,7 @@ import pytest
 
 from hero_bayes.data.checks import check
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.shared_errors import _exchangeable, _shuffle
 
 
 def panel(seed, hard_share):
@@ -61,3 +62,23 @@ def test_arms_that_move_apart_are_each_named():
     assert len(moved) == 2
     assert "current group A" in moved[0]
     assert "current group B" in moved[1]
+
+
+def test_items_that_cannot_change_places_cost_nothing():
+    rng = np.random.default_rng(4)
+    residual = np.where(rng.random((40, 60)) < 0.05, rng.standard_normal((40, 60)), np.nan)
+    gold = (np.arange(40) % 2).astype(float)
+    cells = _exchangeable(residual, gold)
+    assert 0 < len(cells) < 120
+    assert all(rows.size > 1 for rows, _ in cells)
+    # The same numbers as with every labeler in both classes, whatever it judged there.
+    every = [
+        (np.flatnonzero((gold == truth) & ~np.isnan(residual[:, column])), column)
+        for truth in (0.0, 1.0)
+        for column in range(60)
+    ]
+    mine, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    np.testing.assert_array_equal(
+        _shuffle(residual, cells, mine), _shuffle(residual, every, theirs)
+    )
+    assert mine.random() == theirs.random()
