@@ -14,7 +14,7 @@ from hero_bayes.decision import wording as say
 from hero_bayes.decision.arguments import check_truth
 from hero_bayes.decision.draws_error import monte_carlo_error
 from hero_bayes.decision.losses import Losses, expected_losses
-from hero_bayes.decision.rates import rule_draws
+from hero_bayes.decision.rates import quantiles, rule_draws
 from hero_bayes.decision.result import Decision, ExpectedLoss, PartResult
 from hero_bayes.decision.rule import JointRule, Rule
 from hero_bayes.decision.wording import HOLD, MORE, NONE, SHIP
@@ -239,13 +239,6 @@ def part_result(
         at_threshold=float(strict.mean()),
         inside_rope=float(rule.inside_rope(values).mean()),
     )
-
-
-def quantiles(values: FloatArray, at: Sequence[float]) -> FloatArray:
-    """Quantiles; of values some of which are infinite, without interpolation."""
-    if np.isfinite(values).all():
-        return np.asarray(np.quantile(values, at))
-    return np.asarray(np.quantile(values, at, method="closest_observation"))
 
 
 def _sentences(reasons: Sequence[str]) -> list[str]:

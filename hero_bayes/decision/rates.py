@@ -10,7 +10,7 @@ from hero_bayes.data.identifiers import some
 from hero_bayes.decision.rule import Rule
 from hero_bayes.errors import DataError
 
-__all__ = ["contrast_of", "group_name", "metric_draws", "rule_draws"]
+__all__ = ["contrast_of", "group_name", "metric_draws", "middle_of", "quantiles", "rule_draws"]
 
 FloatArray = NDArray[np.float64]
 
@@ -108,6 +108,20 @@ def contrast_of(arm: FloatArray, reference: FloatArray, contrast: str) -> FloatA
     if contrast == "ratio":
         return _over(arm, reference)
     return _over(arm * (1.0 - reference), reference * (1.0 - arm))
+
+
+def quantiles(values: FloatArray, at: Sequence[float]) -> FloatArray:
+    """Quantiles; of values some of which are infinite, without interpolation."""
+    if np.isfinite(values).all():
+        return np.asarray(np.quantile(values, at))
+    return np.asarray(np.quantile(values, at, method="closest_observation"))
+
+
+def middle_of(values: FloatArray) -> float:
+    """The mean; of values some of which are infinite (ratios to 0), the median."""
+    if np.isfinite(values).all():
+        return float(values.mean())
+    return float(quantiles(values, [0.5])[0])
 
 
 def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:

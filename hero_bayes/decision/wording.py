@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.decision.losses import Losses
+from hero_bayes.decision.rates import quantiles
 from hero_bayes.decision.result import PartResult
 from hero_bayes.decision.rule import JointRule, Rule
 from hero_bayes.inference.summary import ESTIMANDS
@@ -116,10 +117,10 @@ def needed_sentence(rule: Rule, values: FloatArray) -> str:
     Intervals shrink with the square root of the evidence, so that the ratio of squares says how
     many times as much is needed.
     """
-    middle = float(np.median(values))
+    middle = float(quantiles(values, [0.5])[0])
     towards_ship = bool(rule.holds(np.array([middle]))[0])
     upper = rule.wants_low == towards_ship
-    edge = float(np.quantile(values, rule.probability if upper else 1.0 - rule.probability))
+    (edge,) = quantiles(values, [rule.probability if upper else 1.0 - rule.probability])
     reach, room = abs(edge - middle), abs(rule.limit - middle)
     factor = (reach / room) ** 2 if room > 0.0 else math.inf
     where = f"the median of {rule.quantity} ({amount(middle, rule)})"

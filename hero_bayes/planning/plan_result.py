@@ -72,8 +72,8 @@ class Plan:
         """What the plan says."""
         mean, low, high = self.rate
         said = [
-            f"{number_of(len(self.table), 'design')}, {self.n_simulations} simulated rounds each, at rates of "
-            f"{mean:.3f} ({low:.3f} to {high:.3f})."
+            f"{number_of(len(self.table), 'design')}, {self.n_simulations} simulated rounds each, "
+            f"at rates of {mean:.3f} ({low:.3f} to {high:.3f})."
         ]
         if not self.goal.any:
             if self.table["width"].notna().any():

@@ -13,6 +13,7 @@ from hero_bayes.decision.arguments import (
     check_share,
     whole_number,
 )
+from hero_bayes.decision.rates import middle_of, quantiles
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators.estimate import estimate
 from hero_bayes.inference.fit import fit as fit_model
@@ -68,10 +69,10 @@ def labeler_influence(
     Returns
     -------
     DataFrame
-        Index ``labeler``, the largest mover first: ``n_labels`` in the round, ``mean`` with
-        ``lower`` and ``upper`` of the rate without them, ``change`` of the mean against the fit
-        and, with a rule, ``probability`` and ``decision``. ``attrs`` hold the fit's own ``base``
-        and a ``sentence``.
+        Index ``labeler``, the largest mover first: ``n_labels`` in the round, ``mean`` (the
+        median where a draw is infinite) with ``lower`` and ``upper`` of the rate without them,
+        ``change`` of the mean against the fit and, with a rule,
+        ``probability`` and ``decision``. ``attrs`` hold the fit's own ``base`` and a ``sentence``.
 
     Raises
     ------
@@ -106,20 +107,21 @@ def labeler_influence(
     question = question_of(fit, rule, metric, group)
     engine = engine_of(fit, history, current, question, draws=draws, random_seed=random_seed)
     base = engine.base()
+    centre = middle_of(base.values)
     ends = [(1.0 - prob) / 2.0, (1.0 + prob) / 2.0]
     labels = engine.labelers.labels
     rows: list[dict[str, Any]] = []
     for j in np.flatnonzero(labels.labels_per_labeler > 0):
         others = engine.labelers.without(int(j))
         answer = engine.at(others.positive(0.0), others.negative(0.0))
-        low, high = np.quantile(answer.values, ends)
+        low, high = quantiles(answer.values, ends)
         row = {
             "labeler": str(labels.labelers[j]),
             "n_labels": int(labels.labels_per_labeler[j]),
-            "mean": float(answer.values.mean()),
+            "mean": middle_of(answer.values),
             "lower": float(low),
             "upper": float(high),
-            "change": float(answer.values.mean() - base.values.mean()),
+            "change": middle_of(answer.values) - centre,
         }
         if rule is not None:
             row |= {
@@ -132,9 +134,9 @@ def labeler_influence(
     table = table.loc[order]
     first = table.iloc[0]
     table.attrs = {
-        "base": float(base.values.mean()),
+        "base": centre,
         "sentence": (
-            f"{question.parts[0].name} is {base.values.mean():.3f}; labeler {order[0]} moves it "
+            f"{question.parts[0].name} is {centre:.3f}; labeler {order[0]} moves it "
             f"most: without its {int(first['n_labels'])} labels it would be {first['mean']:.3f}."
         ),
     }

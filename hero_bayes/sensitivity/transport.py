@@ -15,6 +15,7 @@ from hero_bayes.decision.arguments import (
     numbers_of,
     whole_number,
 )
+from hero_bayes.decision.rates import middle_of, quantiles
 from hero_bayes.sensitivity.engine import Engine, engine_of
 from hero_bayes.sensitivity.questions import Answer, Question, question_of
 from hero_bayes.sensitivity.tipping import DIRECTIONS, Tip, sentences, tip
@@ -73,7 +74,8 @@ def transport_sensitivity(
     Returns
     -------
     xarray.Dataset
-        ``mean`` and ``quantiles`` of the rate and, with a rule, ``probability`` of its event and
+        ``mean`` (the median where a draw is infinite, a ratio to 0) and ``quantiles`` of the rate
+        and, with a rule, ``probability`` of its event and
         ``decision``, over (shift_sensitivity, shift_specificity); the same with ``drift_`` before
         the name over drift_sd; ``tipping_point`` (direction), the smallest shift that changes the
         decision, ``tipping_points_percent`` (the same as a change of the mean rate in percentage
@@ -213,8 +215,8 @@ def summaries(
     """Mean, quantiles and, with a rule, probability and decision of nested lists of answers."""
     flat: list[Answer] = [a for row in answers for a in row] if len(dims) == 2 else list(answers)
     shape = (len(answers), len(answers[0])) if len(dims) == 2 else (len(answers),)
-    mean = np.array([np.mean(a.values) for a in flat]).reshape(shape)
-    middle = np.array([np.quantile(a.values, QUANTILES) for a in flat])
+    mean = np.array([middle_of(a.values) for a in flat]).reshape(shape)
+    middle = np.array([quantiles(a.values, QUANTILES) for a in flat])
     found: dict[str, Any] = {
         "mean": (dims, mean),
         "quantiles": ((*dims, "quantile"), middle.reshape(*shape, len(QUANTILES))),
@@ -252,8 +254,9 @@ def rule_attributes(question: Question, whole: Answer) -> dict[str, Any]:
 
 def base_sentence(question: Question, base: Answer, whole: Answer) -> str:
     """What the fit says with nothing moved."""
-    mean = float(np.mean(base.values))
-    said = f"With the labelers of history: {question.parts[0].name} {mean:.3f} on average"
+    how = "on average" if np.isfinite(base.values).all() else "in the median"
+    middle = middle_of(base.values)
+    said = f"With the labelers of history: {question.parts[0].name} {middle:.3f} {how}"
     if question.rule is None:
         return f"{said}."
     said += f", {question.event} = {base.probability:.3f}: {base.decision}."

@@ -13,14 +13,14 @@ def rounds():
 
 
 def test_what_is_no_table_is_named(rounds):
-    history, current = rounds
+    history = rounds[0]
     for wrong in (None, "h", pd.DataFrame()):
         kind = type(wrong).__name__
         with pytest.raises(TypeError, match=f"history must be hb.Labels, got {kind}"):
             hb.plan(wrong)
         with pytest.raises(TypeError, match=f"current must be hb.Labels, got {kind}"):
             hb.next_gold(history, wrong, 5)
-    with pytest.raises(TypeError, match="current must be hb.Labels, got int"):
+    with pytest.raises(TypeError, match=r"current must be hb\.Labels, got int"):
         hb.plan(history, current=5)
 
 

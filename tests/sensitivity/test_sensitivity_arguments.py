@@ -70,3 +70,30 @@ def test_p_values_need_draws(fit, rounds):
     few = hb.fit(*rounds, model="score", random_seed=1, draws=20, chains=2)
     with pytest.raises(hb.Refusal, match="evidence of 40 draws, and p-values need 100"):
         hb.transport_check(few, *rounds)
+
+
+def test_ratios_to_zero_have_no_missing_numbers(rounds):
+    history = rounds[0]
+    names = [f"{arm}{k}" for arm in "AB" for k in range(8)]
+    items = pd.DataFrame({"item": names, "arm": [name[0] for name in names], "gold": 0.0})
+    items.loc[items["item"].isin(["A0", "B0", "B1"]), "gold"] = float("nan")
+    labelers = [str(name) for name in history.labelers[:3]]
+    labels = pd.DataFrame(
+        [(name, who, int(who == labelers[0])) for name in names for who in labelers],
+        columns=["item", "labeler", "label"],
+    )
+    current = hb.Labels.from_frames(labels, items)
+    fit = hb.fit(history, current, model="score", random_seed=1, draws=100)
+    shares = fit["posterior"]["item_rate"].to_numpy()
+    assert (shares[..., 0] == 0.0).any()
+    rule = "P(item_rate[B] / item_rate[A] <= 1) >= 0.9"
+    sweep = hb.transport_sensitivity(fit, history, current, rule, grid=[-0.5])
+    assert sweep["mean"].notnull().all()
+    assert sweep["quantiles"].notnull().all()
+    assert "in the median" in sweep.attrs["sentences"]
+    table = hb.labeler_influence(fit, history, current, rule)
+    assert table[["mean", "lower", "upper", "change"]].notna().all(axis=None)
+    said = hb.decide(fit, rule)
+    assert said.parts[0].probability == pytest.approx(
+        (shares[..., 1] <= shares[..., 0]).mean(), abs=1e-12
+    )
