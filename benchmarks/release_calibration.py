@@ -166,12 +166,14 @@ def by_history(history, values):
 def sureness(history, probability, holds):
     """How far the stated odds are from the true ones: z, negative where P is too sure.
 
-    Score test of b = 1 in logit P(holds) = b logit P, with the errors of a history summed first.
+    Score test of b = 1 in logit P(holds) = b logit P, with the errors of a history summed first;
+    their variance is at least the binomial one (see ``bin_test``).
     """
     n_draws = 1000
     odds = logit(np.clip(probability, 0.5 / n_draws, 1.0 - 0.5 / n_draws))
     sums = by_history(history, {"score": (holds - probability) * odds})[:, 0]
-    return sums.sum() / np.sqrt((sums**2).sum())
+    expected = (probability * (1.0 - probability) * odds**2).sum()
+    return sums.sum() / np.sqrt(max((sums**2).sum(), expected))
 
 
 def bin_test(history, probability, holds):
@@ -194,15 +196,19 @@ def bin_bounds(history, probability, holds):
     """Stated and observed share of one bin, and the binomial bounds of the observed one.
 
     Rounds count as fewer where the errors of a history hang together: n times the binomial variance
-    of the errors over their variance summed by history, at most n.
+    of the errors over their variance summed by history, at most n. ``binomial_`` bounds take rounds
+    for independent.
     """
     error = holds - probability
     expected = (probability * (1.0 - probability)).sum()
     found = (by_history(history, {"error": error}) ** 2).sum()
     n = max(1, int(len(error) * min(1.0, expected / found))) if found > 0 else len(error)
     stated, tail = probability.mean(), (1.0 - PROB) / 2.0
-    low, high = (stats.binom.ppf(q, n, stated) / n for q in (tail, 1.0 - tail))
-    return {"stated": stated, "observed": holds.mean(), "low": low, "high": high, "worth": n}
+    found = {"stated": stated, "observed": holds.mean(), "worth": n}
+    for name, size in (("", n), ("binomial_", len(error))):
+        for end, q in (("low", tail), ("high", 1.0 - tail)):
+            found[name + end] = stats.binom.ppf(q, size, stated) / size
+    return found
 
 
 def calibration(cells, column="probability"):
@@ -216,7 +222,9 @@ def calibration(cells, column="probability"):
         row = {"above": EDGES[k], "up_to": EDGES[k + 1], "n": own.sum()}
         rows.append(row | bin_bounds(history[own], probability[own], holds[own]))
     table = pd.DataFrame(rows)
-    table["inside"] = table["observed"].between(table["low"] - 1e-12, table["high"] + 1e-12)
+    for name in ("", "binomial_"):
+        low, high = table[f"{name}low"] - 1e-12, table[f"{name}high"] + 1e-12
+        table[f"{name}inside"] = table["observed"].between(low, high)
     return table.assign(
         z_sureness=sureness(history, probability, holds),
         p_bins=bin_test(history, probability, holds),
@@ -233,7 +241,8 @@ def summary(cells):
             about = [scenario, model, rounds, own["history"].nunique(), len(some)]
             for k, name in enumerate(["scenario", "model", "rounds", "histories", "n_rounds"]):
                 part.insert(k, name, about[k])
-            parts.append(part)
+            error = (some["prevalence"] - some["mean"]) / some["sd"]
+            parts.append(part.assign(rms_error_in_sd=np.sqrt((error**2).mean())))
     return pd.concat(parts, ignore_index=True)
 
 
