@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "announce_posterior",
     "assumption",
+    "covariate_words",
     "finding",
     "open_report",
     "write_data",
@@ -97,6 +98,26 @@ def announce_posterior(report: Report, model: str) -> None:
         report.text(f"Model {model}; raters are learned from history alone.")
 
 
+def covariate_words(adjusted: Row, rows: Sequence[Row]) -> str:
+    """What the covariates do to the variance, and to the width of the interval, which may differ.
+
+    Parameters
+    ----------
+    adjusted : Row
+        The row of the adjusted posterior.
+    rows : sequence of Row
+        All rows of the posterior; the one of new items without covariates is compared.
+    """
+    (plain,) = (r for r in rows if r["estimand"] == "prevalence" and r["method"] == "posterior")
+    narrower = adjusted["upper"] - adjusted["lower"] < plain["upper"] - plain["lower"]
+    share = adjusted["variance_removed_percent"]
+    effect = f"remove {share:.1f} %" if share >= 0 else f"add {-share:.1f} %"
+    return (
+        f"The covariates {effect} of the variance; the adjusted interval is "
+        f"{'narrower' if narrower else 'no narrower'} than without them."
+    )
+
+
 def write_posterior(report: Report, story: Story) -> None:
     """Print the posterior, beside the truth."""
     rows = story.posterior
@@ -104,14 +125,9 @@ def write_posterior(report: Report, story: Story) -> None:
     extra["R-hat"] = ["-" if row["r_hat"] is None else f"{row['r_hat']:.3f}" for row in rows]
     report.gap()
     method_table(report, rows, PROB, extra=extra)
-    removed = [row for row in rows if row["variance_removed_percent"] is not None]
-    for row in removed:
-        share = row["variance_removed_percent"]
-        effect = "narrower" if share > 0 else "no narrower"
-        report.text(
-            f"\nThe covariates remove {share:.1f} % of the variance: the adjusted interval is "
-            f"{effect} than without them."
-        )
+    for row in rows:
+        if row["variance_removed_percent"] is not None:
+            report.text(f"\n{covariate_words(row, rows)}")
     if story.diagnosis is not None:
         report.gap()
         report.text(f"{story.diagnosis.headline}.")

@@ -251,6 +251,8 @@ def importance_check(fit: xr.DataTree) -> Check:
         f"the importance draws are worth {value:.0f}, fewer than {IMPORTANCE_DRAWS:g}: ask for "
         'more draws (draws=4000), or fit with mode="nuts"'
     )
+    if "shortfall" in fit.attrs:  # the number of proposals is fixed
+        told = f"{told.partition(':')[0]}: more draws do not help, more gold in the history does"
     limit = f">= {IMPORTANCE_DRAWS:g}"
     return Check("importance draws", value, limit, passed, "" if passed else told)
 

@@ -8,7 +8,7 @@ import pytest
 import hero_bayes as hb
 from hero_bayes.agreement.result import Ranged
 from hero_bayes.cli import demo as command
-from hero_bayes.cli.demo_report import assumption, finding
+from hero_bayes.cli.demo_report import assumption, covariate_words, finding
 from hero_bayes.data.shared_errors import shared_errors
 
 
@@ -74,6 +74,22 @@ def story(rounds, low, high, visible, vote=0.26, model="hero"):
     row["estimate"] = (low + high) / 2
     votes = [{"method": "majority_vote", "estimate": vote}]
     return command.Story(rounds, votes, [row], shared, model, "chosen so" * (model == "auto"))
+
+
+@pytest.mark.parametrize(
+    ("upper", "share", "words"),
+    [
+        (0.7, 2.2, "remove 2.2 % of the variance; the adjusted interval is narrower"),
+        (0.9, 2.2, "remove 2.2 % of the variance; the adjusted interval is no narrower"),
+        (0.9, -1.0, "add 1.0 % of the variance; the adjusted interval is no narrower"),
+    ],
+)
+def test_widths_are_compared_as_they_are_shown(upper, share, words):
+    plain = {"method": "posterior", "estimand": "prevalence", "lower": 0.4, "upper": 0.8}
+    items = {**plain, "estimand": "item_rate", "upper": 2.0}
+    removed = {"upper": upper, "variance_removed_percent": share}
+    adjusted = {**plain, "method": "posterior_adjusted", **removed}
+    assert words in covariate_words(adjusted, [items, plain, adjusted])
 
 
 def test_words_follow_the_numbers(rounds):

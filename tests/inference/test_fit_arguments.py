@@ -121,3 +121,12 @@ def test_mean_and_deviation_of_a_prior(rounds):
     name = "positive_mean_prior"
     with pytest.raises(ValueError, match=f"{name} must be a mean and a positive sd"):
         hb.fit(*rounds, model="correlated", mode="map", priors={name: (1, 0)}, random_seed=1)
+
+
+def test_few_importance_draws_without_calibration_name_gold_as_the_remedy(rounds):
+    history, current = rounds
+    fitted = hb.fit(history.without_gold(), current, random_seed=1, draws=50, chains=2)
+    fitted.attrs["importance_draws"] = 73.0
+    (reason,) = (r for r in hb.diagnose(fitted).reasons if "importance draws" in r)
+    assert "worth 73, fewer than 200: more draws do not help, more gold in the history" in reason
+    assert "nuts" not in reason
