@@ -28,6 +28,7 @@ _KEYS: tuple[tuple[str, str], ...] = (
     (r"Rule\(\.\.\., group='([^']*)'\)", r'group = "\1" in [[rule]]'),
     (r'(?<![\w-])method="(\w+)"', r"method \1"),
     (r"force=True", "--force"),
+    (r"(?<![\w-])(positive|negative|abstain)=(?=[,.;) ]|$)", r"\1"),
     (
         r"(?<![\w-])(positive|negative|abstain|repeats|unlabeled|covariates|columns|group|mode|"
         r"posterior|draws|tune|chains|shrink|ridge|priors|grid)=",

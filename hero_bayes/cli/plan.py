@@ -1,5 +1,6 @@
 """``hero-bayes plan``: how large the next round must be, from a config file."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 SCHEMA_VERSION = 1
+#: Arguments of ``hb.plan``, and the options that set them.
+OPTIONS = {
+    "n_items": "--n-items",
+    "labels_per_item": "--labels-per-item",
+    "gold": "--gold",
+    "costs": "--cost",
+    "target_width": "--target-width",
+    "target_correct": "--target-correct",
+    "prob": "--prob",
+    "rate": "--rate",
+    "model": "--model",
+    "n_simulations": "--simulations",
+    "n_workers": "--jobs",
+}
 #: Columns of the report, and what they are called there.
 SHOWN = {
     "n_items": "items",
@@ -126,10 +141,17 @@ def _planned(
                 history, wanted, current, model=model, random_seed=asked.model.random_seed,
                 progressbar=True, **settings,
             )  # fmt: skip
-    except (DataError, Refusal):
-        raise
+    except (DataError, Refusal) as error:
+        raise type(error)(_in_options(str(error))) from error
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_in_options(str(error))) from error
+
+
+def _in_options(message: str) -> str:
+    """Say the arguments of ``hb.plan`` as options of the command."""
+    for name, option in OPTIONS.items():
+        message = re.sub(rf"^{name}(?=[ =\[])", option, message)
+    return message
 
 
 def _rule(asked: "Config", text: str | None) -> "Rule":

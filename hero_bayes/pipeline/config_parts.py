@@ -184,7 +184,10 @@ def read_rule(entries: Any, adjust: AdjustConfig, problems: list[str]) -> Rule |
         Grows by one sentence for everything wrong.
     """
     listed = [entries] if isinstance(entries, str | Mapping) else entries
-    if not isinstance(listed, list) or not listed:
+    if listed is not None and not isinstance(listed, list):
+        problems.append(f"rule: must be tables [[rule]] or rules as text, got {entries!r}")
+        return None
+    if not listed:
         problems.append(
             "[[rule]] is missing: say when to ship, with metric, direction, threshold, probability"
         )

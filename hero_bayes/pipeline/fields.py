@@ -42,7 +42,7 @@ class Fields:
     def wrong(self, key: str, fault: str, *, said: bool = True) -> None:
         """Add a problem of one key, with the value that stands there unless ``said`` is False."""
         value = f", got {self.content[key]!r}" if said and key in self.content else ""
-        self.problems.append(f"{self.where} {key}: {fault}{value}")
+        self.problems.append(f"{self.where} {key}: {fault}{value}".lstrip())
 
     def text(self, key: str) -> str | None:
         """A text that is not empty."""

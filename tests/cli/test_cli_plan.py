@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import hero_bayes as hb
+from hero_bayes.cli.config import in_config
 from hero_bayes.pipeline.config import read_config
 from hero_bayes.pipeline.tables import read_rounds
 from hero_bayes.planning.plan import plan
@@ -78,11 +79,11 @@ def test_other_models_and_adjusted_rules_are_said(cli, config):
     [
         (("--n-items", "many"), "--n-items many"),
         (("--cost", "label"), "label=0.5"),
-        (("--cost", "prompt=1"), "costs has item, label, gold"),
-        (("--model", "pooled"), "model must be one of"),
+        (("--cost", "prompt=1"), "--cost has item, label, gold"),
+        (("--model", "pooled"), "--model must be one of"),
         (("--rule", "P(prevalence <= 5"), "cannot be read"),
         (("--rule", "P(prevalence <= 0.5 and item_rate <= 0.5) >= 0.9"), "one rule"),
-        (("--simulations", 1), "n_simulations"),
+        (("--simulations", 1), "--simulations is"),
         (("--output", "no/such/plan.csv"), "there is no folder"),
     ],
 )
@@ -97,3 +98,25 @@ def test_what_history_cannot_show_is_refused(cli, config):
     done = cli("plan", config(), *QUICK, "--labels-per-item", most + 1)
     assert done.code == 65
     assert "0 history items have so many labels" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--n-items", "0"), 64, "--n-items is a whole number of at least 1"),
+        (("--gold", "100000"), 64, "--gold=100000: only"),
+        (("--simulations", "1"), 64, "--simulations is a whole number of at least 2"),
+        (("--jobs", "0"), 64, "--jobs is a whole number of at least 1"),
+        (("--cost", "item=nan"), 64, "--cost['item'] is a number"),
+        (("--labels-per-item", "99"), 65, "--labels-per-item=99: 0 history items"),
+    ],
+)
+def test_messages_name_options(cli, config, words, code, said):
+    done = cli("plan", config(), "--simulations", 2, *words)
+    assert done.code == code
+    assert said in done.err
+
+
+def test_keys_without_a_value_have_no_sign():
+    said = in_config("name the value that means 0 with negative=, and others with abstain=[...]")
+    assert said == "name the value that means 0 with negative, and others with abstain = [...]"

@@ -195,3 +195,11 @@ def test_columns_that_no_table_has(configure):
     change = ("covariates =", 'columns = {gold = "expert"}\ncovariates =')
     with pytest.raises(hb.DataError, match="no table has a column 'expert' for gold"):
         read_checked(configure(change))
+
+
+def test_wrong_shapes_are_named():
+    with pytest.raises(hb.DataError) as caught:
+        config_from_mapping({"data": 5, "rule": 3})
+    lines = str(caught.value).split("\n")
+    assert "  - data: must be a table, got 5" in lines
+    assert "  - rule: must be tables [[rule]] or rules as text, got 3" in lines
