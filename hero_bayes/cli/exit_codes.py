@@ -1,5 +1,6 @@
 """Exit codes, and the one place where an exception becomes one of them."""
 
+import errno
 import os
 import sys
 import traceback
@@ -32,6 +33,8 @@ BAD_USAGE = 64
 BAD_DATA = 65
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
+#: What is wrong with a place, not with us: no permission, or a full or read-only disk.
+_PLACE = (errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EROFS)
 
 #: What typer raises on a wrong option: its base class, which typer does not export by name.
 _BASE_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -83,12 +86,22 @@ def exit_code_of(command: Callable[[], None], debug: bool = False) -> int:
         kind = "bad data" if isinstance(error, DataError) else "refused"
         _tell(f"{kind}: {in_flags(str(error))}")
         return BAD_DATA
+    except OSError as error:
+        if error.errno not in _PLACE:
+            return _report_internal(error, debug)
+        where = f" {error.filename}" if error.filename else ""
+        _tell(f"usage error: a file cannot be read or written:{where} {error.strerror}")
+        return BAD_USAGE
     except Exception as error:  # every other failure is ours
-        if debug:
-            traceback.print_exc()
-        _tell(_internal(error, debug))
-        return INTERNAL_ERROR
+        return _report_internal(error, debug)
     return DONE
+
+
+def _report_internal(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    _tell(_internal(error, debug))
+    return INTERNAL_ERROR
 
 
 def _usage(error: Exception) -> str:
