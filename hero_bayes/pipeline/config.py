@@ -100,7 +100,9 @@ def read_config(path: str | os.PathLike[str]) -> Config:
         raw = source.read_bytes()
         content = tomllib.loads(raw.decode("utf-8"))
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise DataError(f"there is no file {str(source)!r}; hero-bayes init writes one") from error
+        other = Path(f"{source}.toml")
+        remedy = f"there is {str(other)!r}" if other.is_file() else "hero-bayes init writes one"
+        raise DataError(f"there is no file {str(source)!r}; {remedy}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{source} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:

@@ -203,3 +203,11 @@ def test_wrong_shapes_are_named():
     lines = str(caught.value).split("\n")
     assert "  - data: must be a table, got 5" in lines
     assert "  - rule: must be tables [[rule]] or rules as text, got 3" in lines
+
+
+def test_a_name_without_its_ending(tmp_path):
+    (tmp_path / "release.toml").write_text("", encoding="utf-8")
+    with pytest.raises(hb.DataError, match=r"there is no file '.*release'; there is '.*\.toml'"):
+        read_config(tmp_path / "release")
+    with pytest.raises(hb.DataError, match="hero-bayes init writes one"):
+        read_config(tmp_path / "other")
