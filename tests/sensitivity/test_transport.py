@@ -192,7 +192,7 @@ def test_other_tables_are_refused(fitted, problem):
 
 def test_a_tree_that_is_no_fit_is_refused(fitted, problem):
     tree = xr.DataTree.from_dict({"posterior": fitted["posterior"].to_dataset()})
-    with pytest.raises(hb.DataError, match="no posterior and evidence"):
+    with pytest.raises(hb.DataError, match="the tree is no fit"):
         transport_sensitivity(tree, *problem, RULE)
 
 
