@@ -88,8 +88,8 @@ LABEL_SETS = {
             "adversarial pairs 22 of the judges are right less than half of the time."
         ),
         changes=(
-            "3 of the 11 prompting methods kept; instructions, outputs and the judges' answers left "
-            "out, but for the verdicts and the lengths of the outputs"
+            "3 of the 11 prompting methods kept; instructions, outputs and the judges' answers "
+            "left out, but for the verdicts and the lengths of the outputs"
         ),
         families=True,
     ),
