@@ -13,7 +13,7 @@ from hero_bayes.inference.fit import fit
 
 
 def at_mode(history, current, **options):
-    return fit(history, current, mode="map", random_seed=1, **options)
+    return fit(history, current, **{"model": "hero", "mode": "map", "random_seed": 1, **options})
 
 
 def value(tree, name):
