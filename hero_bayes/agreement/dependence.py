@@ -82,7 +82,7 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
     """
     if not 0.0 < prob < 1.0:
         raise ValueError(f"prob must lie between 0 and 1, got {prob}")
-    need_labels("history", history)
+    need_labels(history=history)
     rng = np.random.default_rng(random_seed)
     mean = _mean(history, prob, rng)
     used = gold_labels(mean.tables)

@@ -10,6 +10,7 @@ from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.interrupts import interrupts_kept
 from hero_bayes.cli.tables import Row, comparison_rows
+from hero_bayes.cli.targets import check_target
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,7 +78,7 @@ def demo(
     as_json: flags.Json = False,
 ) -> None:
     """See on real safety labels what majority vote, HERO and the posterior say, and the truth."""
-    _check_target(posterior, overwrite)
+    check_target("--posterior", posterior, overwrite)
     _check_model(model)
     from hero_bayes.agreement.dependence import dependence
     from hero_bayes.cli import demo_report
@@ -115,18 +116,6 @@ def demo(
     else:
         demo_report.write_posterior(report, story)
         demo_report.write_ending(report, story, saved)
-
-
-def _check_target(path: Path | None, overwrite: bool) -> None:
-    """Refuse before any work what could not be written after it."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"--posterior {path}: that is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--posterior {path}: there is no folder {path.parent}; make it first")
-    if path.exists() and not overwrite:
-        raise UsageError(f"--posterior {path}: the file exists; add --overwrite to replace it")
 
 
 def _check_model(model: str) -> None:

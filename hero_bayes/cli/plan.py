@@ -12,6 +12,7 @@ from hero_bayes.cli import flags
 from hero_bayes.cli.config import ConfigFile, open_config, said_in_config, tell
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.interrupts import interrupts_kept
+from hero_bayes.cli.targets import check_target, write_csv
 from hero_bayes.errors import DataError, Refusal
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def plan(
     as_json: flags.Json = False,
 ) -> None:
     """Simulate the next round under several designs: interval, decisions and cost of each."""
-    _check_target(output, overwrite)
+    check_target("--output", output, overwrite)
     settings: dict[str, Any] = {
         "n_items": _numbers(n_items, "--n-items"),
         "labels_per_item": None
@@ -113,7 +114,7 @@ def plan(
     with said_in_config():
         found = _planned(open_config(config), rule, model, settings)
     if output is not None:
-        _write(found, output)
+        write_csv(found.table, output)
     if as_json:
         _print_json(found, output)
     else:
@@ -183,30 +184,6 @@ def _costs(entries: list[str]) -> dict[str, float] | None:
         except ValueError as error:
             raise UsageError(f"--cost {entry}: write it as in label=0.5") from error
     return costs or None
-
-
-def _check_target(path: Path | None, overwrite: bool) -> None:
-    """Refuse before any work what could not be written after it."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"--output {path}: that is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--output {path}: there is no folder {path.parent}; make it first")
-    if path.exists() and not overwrite:
-        raise UsageError(f"--output {path}: the file exists; add --overwrite to replace it")
-
-
-def _write(found: "Plan", path: Path) -> None:
-    """The table, whole or not at all."""
-    import os
-    from tempfile import TemporaryDirectory
-
-    target = path.resolve()
-    with TemporaryDirectory(dir=target.parent, prefix=".hero_bayes_") as work:
-        made = Path(work) / target.name
-        found.table.to_csv(made, index=False, lineterminator="\n")
-        os.replace(made, target)
 
 
 def _print_json(found: "Plan", path: Path | None) -> None:

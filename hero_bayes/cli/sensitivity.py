@@ -8,8 +8,8 @@ import typer
 from hero_bayes._version import __version__
 from hero_bayes.cli import flags
 from hero_bayes.cli.config import ConfigFile, open_config, said_in_config, tell
-from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.interrupts import interrupts_kept
+from hero_bayes.cli.targets import check_target, write_csv
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,27 +41,18 @@ def sensitivity(
     as_json: flags.Json = False,
 ) -> None:
     """Ask how far the labelers may have changed since history before the decision changes."""
-    _check_target(output, overwrite)
+    check_target("--output", output, overwrite)
     with said_in_config():
         asked = open_config(config)
         sweep = _sweep(asked, posterior)
-    _write(sweep, output)
+    if output is not None:
+        from hero_bayes.pipeline.sweep_table import sweep_table
+
+        write_csv(sweep_table(sweep), output)
     if as_json:
         _print_json(sweep, output)
     else:
         _print_report(sweep, output)
-
-
-def _check_target(path: Path | None, overwrite: bool) -> None:
-    """Refuse before any work what could not be written after it."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"--output {path}: that is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--output {path}: there is no folder {path.parent}; make it first")
-    if path.exists() and not overwrite:
-        raise UsageError(f"--output {path}: the file exists; add --overwrite to replace it")
 
 
 def _sweep(asked: "Config", posterior: Path | None) -> "xr.Dataset":
@@ -78,22 +69,6 @@ def _sweep(asked: "Config", posterior: Path | None) -> "xr.Dataset":
             fitted = load(posterior)
         tell("asking how far the labelers may have changed")
         return sweep_of(asked, fitted, history, current)
-
-
-def _write(sweep: "xr.Dataset", path: Path | None) -> None:
-    """The table, whole or not at all."""
-    if path is None:
-        return
-    import os
-    from tempfile import TemporaryDirectory
-
-    from hero_bayes.pipeline.sweep_table import sweep_table
-
-    target = path.resolve()
-    with TemporaryDirectory(dir=target.parent, prefix=".hero_bayes_") as work:
-        made = Path(work) / target.name
-        sweep_table(sweep).to_csv(made, index=False, lineterminator="\n")
-        os.replace(made, target)
 
 
 def _print_json(sweep: "xr.Dataset", path: Path | None) -> None:

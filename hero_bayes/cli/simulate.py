@@ -8,6 +8,7 @@ import typer
 from hero_bayes._version import __version__
 from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
+from hero_bayes.cli.targets import check_target
 from hero_bayes.cli.wording import TITLES, count
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def simulate(
     as_json: flags.Json = False,
 ) -> None:
     """Bias, spread and error of the methods on simulated rounds, against the true rate."""
-    _check_target(output, overwrite)
+    check_target("--output", output, overwrite)
     if jobs < 1 and jobs != -1:
         raise UsageError(f"--jobs {jobs}: give 1 or more, or -1 for every core")
     from hero_bayes.simulation.study import read_study
@@ -48,18 +49,6 @@ def simulate(
         _print_json(result, written, sentence)
     else:
         _print_report(result, written, sentence)
-
-
-def _check_target(path: Path | None, overwrite: bool) -> None:
-    """Refuse before any work what could not be written after it."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"--output {path}: that is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--output {path}: there is no folder {path.parent}; make it first")
-    if path.exists() and not overwrite:
-        raise UsageError(f"--output {path}: the file exists; add --overwrite to replace it")
 
 
 def _print_json(result: "StudyResult", written: Path | None, sentence: str) -> None:

@@ -40,9 +40,9 @@ def check(history: "Labels", current: "Labels | None" = None) -> Findings:
     >>> check(Labels.from_frames(table)).codes
     ('no_gold', 'few_labelers', 'small_group')
     """
-    need_labels("history", history)
+    need_labels(history=history)
     if current is not None:
-        need_labels("current", current)
+        need_labels(current=current)
     found: list[Finding] = []
     rounds = [history] if current is None else [history, current]
     found.extend(gold_findings(rounds))

@@ -5,12 +5,10 @@ from typing import Any
 
 import xarray as xr
 
-from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 
 __all__ = [
     "check_fit",
-    "check_labels",
     "check_seed",
     "check_share",
     "check_truth",
@@ -31,22 +29,6 @@ def check_fit(fit: Any) -> None:
         raise DataError(f"expected a fit, got {type(fit).__name__}; pass what hb.fit returned")
     if "posterior" not in fit.children or "mode" not in fit.attrs:
         raise DataError("the tree is no fit (no posterior, or no mode); pass what hb.fit returned")
-
-
-def check_labels(**tables: Any) -> None:
-    """Refuse tables that are no ``hb.Labels``; given by their role.
-
-    Raises
-    ------
-    TypeError
-        If one is something else.
-    """
-    for role, table in tables.items():
-        if not isinstance(table, Labels):
-            raise TypeError(
-                f"{role} must be hb.Labels, got {type(table).__name__}; read tables with "
-                "hb.Labels.from_frames or from_csv"
-            )
 
 
 def check_share(value: Any, role: str) -> None:

@@ -3,9 +3,10 @@
 import numpy as np
 import xarray as xr
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.identifiers import some
 from hero_bayes.data.labels import Labels
-from hero_bayes.decision.arguments import check_fit, check_labels, check_seed, check_truth
+from hero_bayes.decision.arguments import check_fit, check_seed, check_truth
 from hero_bayes.decision.arm_result import ArmComparison, ranks_of
 from hero_bayes.decision.paired import (
     ItemsOfArms,
@@ -118,7 +119,7 @@ def compare_arms(
     check_truth(paired, "paired")
     check_truth(lower_is_better, "lower_is_better")
     if current is not None:
-        check_labels(current=current)
+        need_labels(current=current)
     if random_seed is not None:
         check_seed(random_seed)
     if "model" in fit["posterior"].dims:

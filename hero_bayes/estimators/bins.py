@@ -8,7 +8,6 @@ from scipy.special import logit, softmax
 
 from hero_bayes.data.building import check_choice
 from hero_bayes.data.labels import Labels
-from hero_bayes.errors import Refusal
 from hero_bayes.estimators.bin_posterior import (
     BinPosterior,
     bin_posterior,
@@ -17,15 +16,19 @@ from hero_bayes.estimators.bin_posterior import (
 )
 from hero_bayes.estimators.gold_error import EXACT, GoldError
 from hero_bayes.estimators.item_scores import ItemScores, item_scores
-from hero_bayes.estimators.score_calibration import check_gold
-from hero_bayes.estimators.tilt import EVIDENCE_POWER, TiltDraws, tilt, tilt_draws
-from hero_bayes.estimators.tilt_parts import current_draws, dealt
+from hero_bayes.estimators.tilt import (
+    EVIDENCE_POWER,
+    TiltDraws,
+    calibrated_groups,
+    tilt,
+    tilt_draws,
+)
+from hero_bayes.estimators.tilt_parts import dealt, draw_round
 
 __all__ = ["FORMS", "BinDraws", "bin_draws", "only", "scored_draws"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
-BoolArray = NDArray[np.bool_]
 
 #: How P(y = 1) depends on a score.
 FORMS = ("line", "bins")
@@ -105,7 +108,7 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         history_prevalence[rows] = q[head]
         by_item = ratio[head][:, one.bins.of(scores.current[c])]
         item_log_ratio[rows] = np.where(scores.current_used, by_item, 0.0)
-    prevalence, item_rate = _current(item_log_ratio, scores.current_used, now, rng)
+    prevalence, item_rate = _current(item_log_ratio, now, rng)
     return BinDraws(
         scores=scores,
         groups=tuple(now.groups("current")),
@@ -129,16 +132,7 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
 def _posteriors(scores: ItemScores) -> tuple[list[BinPosterior], tuple[str, ...]]:
     """What gold says of the bins of each score; the history groups with gold."""
     past = scores.panel.history
-    known = past.has_gold & scores.history_used
-    check_gold(past.gold[known])
-    if not scores.current_used.any():
-        raise Refusal(
-            "no labeler of the current round is known from history; history says nothing about "
-            "them. Let some known labelers label the current round, or add gold to it"
-        )
-    present = np.unique(past.group_idx[known])
-    place = np.full(past.n_groups, -1)
-    place[present] = np.arange(present.size)
+    _, present, place = calibrated_groups(scores)
     law = np.flatnonzero(scores.history_used & (place[past.group_idx] >= 0))
     group_idx, prevalence = place[past.group_idx[law]], scores.fit.prevalence[present]
     gold, names = past.gold[law], past.groups("history")
@@ -147,14 +141,22 @@ def _posteriors(scores: ItemScores) -> tuple[list[BinPosterior], tuple[str, ...]
 
 
 def _current(
-    item_log_ratio: FloatArray, used: BoolArray, current: Labels, rng: np.random.Generator
+    item_log_ratio: FloatArray, current: Labels, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Prevalence and item rate (draw, group): each draw's log ratios as scores of slope 1."""
+    """Prevalence and item rate (draw, group) given each draw's log ratios."""
     prevalence, item_rate = np.empty((2, len(item_log_ratio), current.n_groups))
-    at, one = np.zeros(1), np.ones(1)
     for d, row in enumerate(item_log_ratio):
-        drawn = current_draws(at, one, row, used, current, rng)
-        prevalence[d], item_rate[d] = drawn[0][0], drawn[1][0]
+        at_prevalence, at_item = rng.random(current.n_groups), rng.random(current.n_items)
+        draw_round(
+            row,
+            current.gold,
+            True,
+            current.group_idx,
+            at_prevalence,
+            at_item,
+            prevalence[d],
+            item_rate[d],
+        )
     return prevalence, item_rate
 
 

@@ -59,7 +59,7 @@ def need_history(history: Labels | None, method: str) -> Labels:
             f"{method} learns the labelers from history and got none; pass a history with gold, or "
             'use method="majority_vote" or "dawid_skene"'
         )
-    need_labels("history", history)
+    need_labels(history=history)
     return history
 
 
@@ -189,7 +189,7 @@ def estimate(
     True
     """
     check_arguments(method, ridge)
-    need_labels("current", current)
+    need_labels(current=current)
     error = gold_error_of(gold_error)
     if not error.exact and method != "score":
         raise ValueError(f"gold_error is for method='score' alone, got method={method!r}")
@@ -251,7 +251,7 @@ def compare_methods(
     """
     for method in methods:
         check_arguments(method, ridge)
-    need_labels("current", current)
+    need_labels(current=current)
 
     @cache
     def anchored() -> Anchored:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
@@ -11,8 +10,8 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.anchored_em import Anchored, label_codes
 from hero_bayes.estimators.fallible_anchor import GOLD
 from hero_bayes.estimators.information import interior_parameters
-from hero_bayes.estimators.kernels import class_probability, log_ratio_table, sum_by_item
-from hero_bayes.estimators.prevalence_draws import draw_prevalence
+from hero_bayes.estimators.kernels import log_ratio_table, sum_by_item
+from hero_bayes.estimators.tilt_parts import draw_round
 from hero_bayes.estimators.wide_information import wide_deviations
 
 __all__ = ["IndependentDraws", "independent_draws", "rate_draws"]
@@ -123,16 +122,19 @@ def independent_draws(
     for begin in range(0, n_draws, block):
         rows = slice(begin, begin + block)
         size = rate_idx[rows].size
-        draw_given_ratio(
-            ratio,
-            rate_idx[rows],
-            current.gold,
-            current.group_idx,
-            rng.random((size, current.n_groups)),
-            rng.random((size, current.n_items)),
-            prevalence[rows],
-            item_rate[rows],
-        )
+        at_prevalence = rng.random((size, current.n_groups))
+        at_item = rng.random((size, current.n_items))
+        for d, k in enumerate(rate_idx[rows]):
+            draw_round(
+                ratio[k],
+                current.gold,
+                True,
+                current.group_idx,
+                at_prevalence[d],
+                at_item[d],
+                prevalence[begin + d],
+                item_rate[begin + d],
+            )
     return IndependentDraws(
         prevalence=prevalence,
         item_rate=item_rate,
@@ -154,31 +156,3 @@ def silent_groups(current: Labels, only: str | None = None) -> tuple[str, ...]:
         for g in np.flatnonzero(count == 0)
         if only in (None, names[g])
     )
-
-
-@njit(cache=True)
-def draw_given_ratio(
-    ratio: FloatArray,
-    rate_idx: IntArray,
-    gold: FloatArray,
-    group_idx: IntArray,
-    at_prevalence: FloatArray,
-    at_item: FloatArray,
-    prevalence: FloatArray,
-    item_rate: FloatArray,
-) -> None:
-    """Fill prevalence and item rate (draw, group) from uniform numbers; gold is clamped."""
-    for g in range(prevalence.shape[1]):
-        members = np.flatnonzero(group_idx == g)
-        open_items = members[np.isnan(gold[members])]
-        positive = float((gold[members] == 1.0).sum())
-        negative = float((gold[members] == 0.0).sum())
-        for d in range(rate_idx.size):
-            evidence = ratio[rate_idx[d]][open_items]
-            m = draw_prevalence(evidence, 1.0 + positive, 1.0 + negative, at_prevalence[d, g])
-            count = positive
-            for place in range(open_items.size):
-                if at_item[d, open_items[place]] < class_probability(evidence[place], m):
-                    count += 1.0
-            prevalence[d, g] = m
-            item_rate[d, g] = count / max(members.size, 1)

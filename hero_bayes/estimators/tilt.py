@@ -167,10 +167,15 @@ def tilt_draws(
     )
 
 
-def _lines(
-    scores: ItemScores, n_draws: int, rng: np.random.Generator, error: GoldError
-) -> tuple[list[Calibration], IntArray, IntArray]:
-    """Calibrated line of each score; the history groups with gold; each group's place in them."""
+def calibrated_groups(scores: ItemScores) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
+    """History items that calibrate, the groups they are of, each group's place among these or -1.
+
+    Raises
+    ------
+    Refusal
+        If a class has fewer than two labeled history items with gold, or no current item has a
+        label of a known labeler.
+    """
     past = scores.panel.history
     known = past.has_gold & scores.history_used
     check_gold(past.gold[known])
@@ -179,9 +184,19 @@ def _lines(
             "no labeler of the current round is known from history; history says nothing about "
             "them. Let some known labelers label the current round, or add gold to it"
         )
-    present, gold_group = np.unique(past.group_idx[known], return_inverse=True)
+    present = np.unique(past.group_idx[known])
     place = np.full(past.n_groups, -1)
     place[present] = np.arange(present.size)
+    return known, present, place
+
+
+def _lines(
+    scores: ItemScores, n_draws: int, rng: np.random.Generator, error: GoldError
+) -> tuple[list[Calibration], IntArray, IntArray]:
+    """Calibrated line of each score; the history groups with gold; each group's place in them."""
+    past = scores.panel.history
+    known, present, place = calibrated_groups(scores)
+    gold_group = place[past.group_idx[known]]
     prior = np.clip(scores.fit.prevalence[present], *PREVALENCE_LIMITS)
     lines = [
         calibrate(

@@ -18,6 +18,40 @@ IntArray = NDArray[np.integer]
 
 
 @njit(cache=True)
+def draw_round(
+    ratio: FloatArray,
+    gold: FloatArray,
+    exact: bool,
+    group_idx: IntArray,
+    at_prevalence: FloatArray,
+    at_item: FloatArray,
+    prevalence: FloatArray,
+    item_rate: FloatArray,
+) -> None:
+    """Fill one draw of prevalence and item rate (group,) from uniform numbers.
+
+    Each prevalence is drawn exactly from its posterior under a Beta(1, 1) prior, given the items'
+    log-likelihood ratios, then the truth of every item. Where gold is ``exact`` it is clamped.
+    """
+    for g in range(prevalence.size):
+        members = np.flatnonzero(group_idx == g)
+        known = gold[members]
+        positive, chosen = 0.0, members
+        if exact:
+            positive = float((known == 1.0).sum())
+            chosen = members[np.isnan(known)]
+        negative = members.size - positive - chosen.size
+        evidence = ratio[chosen]
+        m = draw_prevalence(evidence, 1.0 + positive, 1.0 + negative, at_prevalence[g])
+        count = positive
+        for place in range(chosen.size):
+            if at_item[chosen[place]] < class_probability(evidence[place], m):
+                count += 1.0
+        prevalence[g] = m
+        item_rate[g] = count / max(members.size, 1)
+
+
+@njit(cache=True)
 def draw_rounds(
     intercept: FloatArray,
     slope: FloatArray,
@@ -33,37 +67,20 @@ def draw_rounds(
 ) -> None:
     """Fill prevalence and item rate (draw, group) from uniform numbers, item by item.
 
-    Each prevalence is drawn exactly from its posterior under a Beta(1, 1) prior, then the truth of
-    every item without exact gold. ``gold_weight`` (draw,) is the evidence of one gold label in
-    nats, infinite where gold is exact.
+    ``gold_weight`` (draw,) is the evidence of one gold label in nats, infinite where gold is exact.
     """
-    n_groups = prevalence.shape[1]
     exact = not np.isfinite(gold_weight).any()
-    size, positive = np.zeros(n_groups), np.zeros(n_groups)
-    for i in range(gold.size):
-        size[group_idx[i]] += 1.0
-        if exact and gold[i] == 1.0:
-            positive[group_idx[i]] += 1.0
     for d in range(intercept.size):
-        for g in range(n_groups):
-            chosen = np.flatnonzero((group_idx == g) & (np.isnan(gold) | (not exact)))
-            ratio = np.zeros(chosen.size)
-            for place in range(chosen.size):
-                i = chosen[place]
-                if used[i]:
-                    ratio[place] = intercept[d] + slope[d] * score[i]
+        ratio = np.where(used, intercept[d] + slope[d] * score, 0.0)
+        if not exact:
+            for i in range(gold.size):
                 if gold[i] == 1.0:
-                    ratio[place] += gold_weight[d]
+                    ratio[i] += gold_weight[d]
                 elif gold[i] == 0.0:
-                    ratio[place] -= gold_weight[d]
-            negative = size[g] - positive[g] - chosen.size
-            m = draw_prevalence(ratio, 1.0 + positive[g], 1.0 + negative, at_prevalence[d, g])
-            count = positive[g]
-            for place in range(chosen.size):
-                if at_item[d, chosen[place]] < class_probability(ratio[place], m):
-                    count += 1.0
-            prevalence[d, g] = m
-            item_rate[d, g] = count / max(size[g], 1.0)
+                    ratio[i] -= gold_weight[d]
+        draw_round(
+            ratio, gold, exact, group_idx, at_prevalence[d], at_item[d], prevalence[d], item_rate[d]
+        )
 
 
 def dealt(weight: FloatArray, n_draws: int) -> IntArray:

@@ -144,8 +144,8 @@ def fit(
     >>> sorted(fitted.children)
     ['constant_data', 'evidence', 'posterior']
     """
-    need_labels("history", history)
-    need_labels("current", current)
+    need_labels(history=history)
+    need_labels(current=current)
     random_seed, priors = checked_seed(random_seed), checked_priors(priors)
     if isinstance(model, str) and drawn_exactly(model, mode, EXACT_MODELS):
         check_exact(model, mode, posterior, draws, chains)

@@ -18,7 +18,7 @@ def check_same_data(fit: xr.DataTree, history: Labels, current: Labels) -> None:
     if not isinstance(fit, xr.DataTree):
         raise DataError(f"expected a fit, got {type(fit).__name__}; pass what hb.fit returned")
     for role, labels in (("history", history), ("current", current)):
-        need_labels(role, labels)
+        need_labels(**{role: labels})
         recorded = fit.attrs.get(f"{role}_fingerprint")
         if recorded is None:
             raise DataError("the tree has no data fingerprint; pass what hb.fit returned")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import align
-from hero_bayes.decision.arguments import check_labels, check_seed, whole_number
+from hero_bayes.decision.arguments import check_seed, whole_number
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.estimate import group_items
 from hero_bayes.estimators.fallback import shortfall
@@ -120,7 +121,7 @@ def next_gold(
     (10, True)
     """
     _check(budget, where, target, model, draws)
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_seed(random_seed)
     number = isinstance(random_share, numbers.Real) and not isinstance(random_share, bool)
     if not (number and 0.0 <= random_share <= 1.0):

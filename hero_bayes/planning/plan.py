@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
-from hero_bayes.decision.arguments import check_labels, check_seed, check_share, whole_number
+from hero_bayes.decision.arguments import check_seed, check_share, whole_number
 from hero_bayes.decision.rule import JointRule, Rule
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.estimate import group_items
@@ -127,7 +128,7 @@ def plan(
     >>> bool(found.table["width"][0] > found.table["width"][1])
     True
     """
-    check_labels(history=history, **({} if current is None else {"current": current}))
+    need_labels(history=history, **({} if current is None else {"current": current}))
     check_seed(random_seed)
     if current is None and group is not None:
         raise ValueError(f"group={group!r} is one of current: give current too")

@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
-from hero_bayes.decision.arguments import check_fit, check_labels, check_seed, whole_number
+from hero_bayes.decision.arguments import check_fit, check_seed, whole_number
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.inference.criticism import replicate, sums_between
@@ -128,7 +129,7 @@ def transport_check(
     import pandas as pd
 
     check_fit(fit)
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_seed(random_seed)
     whole_number(draws, "draws", FEWEST_DRAWS)
     check_same_data(fit, history, current)

@@ -10,9 +10,10 @@ from scipy.optimize import nnls
 from scipy.special import ndtri
 
 from hero_bayes.data import shift
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.covariates import TextCovariates, design
 from hero_bayes.data.labels import Labels
-from hero_bayes.decision.arguments import check_labels, check_share
+from hero_bayes.decision.arguments import check_share
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import anchor
@@ -119,7 +120,7 @@ def covariate_shift(
     """
     import pandas as pd
 
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_share(prob, "prob")
     check_arguments("hero2", ridge)
     features = design(history, current, covariates)

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest, chi2
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
-from hero_bayes.decision.arguments import check_labels, check_seed, check_share, numbers_of
+from hero_bayes.decision.arguments import check_seed, check_share, numbers_of
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.estimators.information import interior_parameters, labeler_covariance
@@ -101,7 +102,7 @@ def gold_selection_sensitivity(
     """
     import pandas as pd
 
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_share(prob, "prob")
     check_seed(random_seed)
     ratios = np.unique([*numbers_of(odds_ratios, "odds_ratios"), 1.0])

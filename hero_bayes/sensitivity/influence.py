@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.decision.arguments import (
     check_fit,
-    check_labels,
     check_seed,
     check_share,
     whole_number,
@@ -99,7 +99,7 @@ def labeler_influence(
     import pandas as pd
 
     check_fit(fit)
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_share(prob, "prob")
     check_seed(random_seed)
     if draws is not None:
@@ -203,7 +203,7 @@ def round_influence(
 
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_share(prob, "prob")
     check_seed(random_seed)
     groups = current.groups("current")

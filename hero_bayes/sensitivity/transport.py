@@ -7,10 +7,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
 from hero_bayes.decision.arguments import (
     check_fit,
-    check_labels,
     check_seed,
     numbers_of,
     whole_number,
@@ -116,7 +116,7 @@ def transport_sensitivity(
     (('shift_sensitivity', 'shift_specificity'), [-0.5, 0.0, 0.5])
     """
     check_fit(fit)
-    check_labels(history=history, current=current)
+    need_labels(history=history, current=current)
     check_seed(random_seed)
     axes = grid_axes(grid)
     spread = checked("drift_sd", drift_sd)
