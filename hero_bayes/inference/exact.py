@@ -158,7 +158,7 @@ def _score(draws: TiltDraws) -> Exact:
 
 def _auto(draws: AveragedDraws) -> Exact:
     chance = draws.probability_independent
-    said = f"P(labelers err independently | gold) = {chance:.2f}"
+    said = f"P(labelers err independently | labels, gold) = {chance:.2f}"
     if chance < 0.995:
         said += f"; otherwise {_weights(draws.tilt)}"
     return Exact(
@@ -175,6 +175,7 @@ def _auto(draws: AveragedDraws) -> Exact:
             "probability_independent": chance,
             "log_score_independent": draws.log_score_independent,
             "log_evidence_shared": draws.log_evidence_shared,
+            "log_labels_independent": draws.log_labels_independent,
         },
     )
 

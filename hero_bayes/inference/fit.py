@@ -74,7 +74,7 @@ def fit(
         The round to judge; gold in it is used.
     model : str or callable
         "auto" (default: labelers may share errors; the anchored tilt averaged with independent
-        errors, by what held-out gold says), "score" (the anchored tilt alone), a name in
+        errors, by what labels and held-out gold say), "score" (the anchored tilt alone), a name in
         ``hero_bayes.models.MODELS`` ("hero" is the paper's), or a factory ``(history, current,
         **priors) -> pm.Model``.
     mode : {"nuts", "laplace", "map", "exact"}, optional

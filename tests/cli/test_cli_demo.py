@@ -115,7 +115,7 @@ def test_words_follow_the_numbers(rounds):
 def test_default_model_and_another(cli):
     told = json.loads(cli("demo", "--json").out)
     assert told["model"] == "auto"
-    assert told["chosen"].startswith("P(labelers err independently | gold)")
+    assert told["chosen"].startswith("P(labelers err independently | labels, gold)")
     assert told["gate"]["passed"] is True
     assert (
         told["dependence"]["sentence"] == hb.dependence(hb.datasets.demo_rounds().history).sentence
