@@ -52,13 +52,12 @@ class BinDraws(TiltDraws):
     item_log_ratio: FloatArray
     n_bins: IntArray
 
-    @property
-    def log_ratio(self) -> FloatArray:
-        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); gold is not looked at.
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """Log-likelihood ratios of chosen draws; gold is not looked at.
 
         0 for an item without a label of a known labeler.
         """
-        return self.item_log_ratio
+        return self.item_log_ratio[draw_idx]
 
 
 def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Generator) -> BinDraws:
