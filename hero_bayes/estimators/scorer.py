@@ -96,12 +96,15 @@ class Scorer:
         The fit to all of them.
     others : dict of int to SharedEffect
         The fit without a fold.
+    notes : tuple of str
+        Which items the fits rest on, where not on all.
     """
 
     panel: Panel
     fold: IntArray
     fit: SharedEffect
     others: dict[int, SharedEffect]
+    notes: tuple[str, ...] = ()
 
     def ratios(self, labels: Labels, fold: IntArray) -> FloatArray:
         """Log-likelihood ratio of each item from the fit without its fold; fold -1: from all."""
@@ -128,7 +131,7 @@ class Scorer:
             fold=folds[0],
             fit=self.fit,
             panel=self.panel,
-            notes=notes,
+            notes=(*self.notes, *notes),
         )
 
 
@@ -144,10 +147,15 @@ def make_scorer(
     data = anchor_data(panel)
     fold = assign_folds(data.gold, folds, rng)
     weight = item_weights(data, power)
+    notes: tuple[str, ...] = ()
     free = np.flatnonzero(np.isnan(data.gold))
     if free.size > FREE_LIMIT:
         weight[free] *= free.size / FREE_LIMIT
         weight[rng.permutation(free)[FREE_LIMIT:]] = 0.0
+        notes = (
+            f"scores come from a fit to all gold items and {FREE_LIMIT:,} of the {free.size:,} "
+            "history items without gold, drawn at random",
+        )
     fit = maximise(data, panel.labelers, start_parameters(data), weight)
     others = {
         int(k): maximise(
@@ -159,7 +167,7 @@ def make_scorer(
         )
         for k in np.unique(fold)
     }
-    return Scorer(panel, fold, fit, others)
+    return Scorer(panel, fold, fit, others, notes)
 
 
 def _stack(names: tuple[str, ...], votes: FloatArray, ratio: FloatArray) -> FloatArray:

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.estimators.gold_error import gold_weight, with_gold_evidence
+from hero_bayes.estimators.gold_error import BLOCK, gold_weight, with_gold_evidence
 from hero_bayes.estimators.kernels import class_probability
 from hero_bayes.estimators.prevalence_draws import draw_counted, draw_prevalence
-from hero_bayes.estimators.score_calibration import BLOCK, Calibration
+from hero_bayes.estimators.score_calibration import Calibration
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
