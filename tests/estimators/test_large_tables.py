@@ -7,7 +7,7 @@ from toy import make_labels, simulate
 
 import hero_bayes as hb
 from hero_bayes.data.labels import Labels
-from hero_bayes.estimators import independent, scorer, tilt_parts
+from hero_bayes.estimators import bins, independent, scorer, tilt_parts
 from hero_bayes.estimators.anchored_em import anchor
 from hero_bayes.estimators.averaging import average
 from hero_bayes.estimators.independent import independent_draws
@@ -20,8 +20,8 @@ from hero_bayes.inference.current import evidence_draws, kept_draws
 
 def count_items(monkeypatch, limit=0):
     """Count items from this size on."""
-    monkeypatch.setattr(tilt_parts, "ITEM_LIMIT", limit)
-    monkeypatch.setattr(independent, "ITEM_LIMIT", limit)
+    for module in (tilt_parts, independent, bins):
+        monkeypatch.setattr(module, "ITEM_LIMIT", limit)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (4.0, 1.0), (1.0, 30.0)])
@@ -143,6 +143,18 @@ def test_independent_draws_of_a_counted_round(monkeypatch):
         # The 400 draws of the rates are the same ones.
         assert abs(a.mean() - b.mean()) < 5 * a.std() * np.sqrt(2 / n)
         assert b.std() == pytest.approx(a.std(), rel=5 / np.sqrt(n))
+
+
+def test_bins_of_a_counted_round(monkeypatch):
+    problem = simulate(25, n_history=300, n_current=400, n_labelers=6, labels_per_item=5)
+    n = 2_000
+    one = bins.scored_draws(*problem.rounds, form="bins", n_draws=n)
+    count_items(monkeypatch)
+    other = bins.scored_draws(*problem.rounds, form="bins", n_draws=n)
+    for name in ("prevalence", "item_rate"):
+        a, b = getattr(one, name)[:, 0], getattr(other, name)[:, 0]
+        assert abs(a.mean() - b.mean()) < 5 * a.std() * np.sqrt(2 / n)
+        assert b.std() == pytest.approx(a.std(), rel=6 / np.sqrt(n))
 
 
 def test_scores_come_from_a_part_of_the_items(monkeypatch):
