@@ -4,26 +4,14 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-__all__ = ["Dependence", "Ranged", "worth_sentence"]
+from hero_bayes.data.shared_errors import Ranged, worth_sentence
+
+__all__ = ["Dependence", "Ranged"]
 
 #: Pairs shown in print.
 SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Ranged:
-    """A number with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        digits = 2 if abs(self.value) < 1 else 1
-        return f"{self.value:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
 @dataclass(frozen=True)
@@ -106,14 +94,6 @@ class Dependence:
         """The sentence and the pairs."""
         body = html.escape(str(self)).replace("\n", "<br>")
         return f"<p>{body}</p>{self.table.to_html(index=False, max_rows=20)}"
-
-
-def worth_sentence(labels_per_item: float, n_judges: int, effective: Ranged) -> str:
-    """What an item's labels are worth."""
-    who = f"{labels_per_item:.1f} labels an item carry"
-    if np.isclose(labels_per_item, n_judges):
-        who = f"{n_judges} judges carry"
-    return f"{who} the information of {effective}"
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

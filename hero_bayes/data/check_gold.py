@@ -8,6 +8,8 @@ import pandas as pd
 
 from hero_bayes.data.findings import Finding
 from hero_bayes.data.identifiers import number_of, some
+from hero_bayes.data.shared_errors import shared_errors
+from hero_bayes.errors import Refusal
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -16,8 +18,6 @@ __all__ = ["gold_findings"]
 
 FEW_GOLD = 10
 MIN_GOLD_TO_JUDGE = 5
-#: Fewer gold items than this show no correlation of errors.
-MIN_GOLD_FOR_SHARED = 20
 
 
 def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
@@ -111,18 +111,17 @@ def _no_better_than_chance(table: pd.DataFrame) -> Iterator[Finding]:
 
 def _errors_shared(history: "Labels") -> Iterator[Finding]:
     """Labelers that err on the same items, where gold shows it beyond chance."""
-    from hero_bayes.data.shared_errors import shared_errors
-
-    if history.n_gold < MIN_GOLD_FOR_SHARED or history.n_labelers < 2:
+    try:
+        errors = shared_errors(history, 0.95, np.random.default_rng(0))
+    except Refusal:
         return
-    errors = shared_errors(history)
-    if errors.visible and errors.correlation > 0:
+    if errors.visible:
         yield Finding(
             "warning",
             "errors_shared",
-            f"labelers err on the same items: correlation {errors.correlation:.2f} within a class "
-            f"of the {errors.n_items} gold items, so that {errors.labels_per_item:.1f} labels an "
-            f"item are worth about {errors.effective_labels:.1f} independent ones",
+            f"labelers err on the same items: correlation {errors.overall.value:.2f} within a "
+            f"class of the {errors.n_items} gold items, so that {errors.labels_per_item:.1f} "
+            f"labels an item are worth about {errors.effective_judges.value:.1f} independent ones",
             'keep to model="auto", which lets errors be shared; intervals of hero1, hero2 and '
             "models that take errors to be independent given the truth are too narrow",
         )

@@ -31,6 +31,7 @@ from hero_bayes.estimators.tilt import TiltDraws, tilt
 __all__ = ["AveragedDraws", "average", "held_out_log_score"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
 
 #: Prior probability that labelers err independently.
 PRIOR_INDEPENDENT = 0.1
@@ -85,9 +86,16 @@ class AveragedDraws:
 
         Exact gold is not looked at; fallible gold is one more label.
         """
-        ratio = self.tilt.log_ratio
+        return self.log_ratio_at(np.arange(self.independent.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
+        alone = self.independent[draw_idx]
+        ratio = np.empty((draw_idx.size, self.tilt.scores.panel.current.n_items))
+        ratio[~alone] = self.tilt.log_ratio_at(draw_idx[~alone])
         if self.plain is not None:
-            ratio[self.independent] = self.plain.log_ratio
+            place = np.cumsum(self.independent) - 1
+            ratio[alone] = self.plain.log_ratio_at(place[draw_idx[alone]])
         return ratio
 
 

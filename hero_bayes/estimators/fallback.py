@@ -23,6 +23,7 @@ from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
 
 #: The share of positives in history: Beta with both parameters at this value.
 SHARE_PRIOR = 0.25
@@ -96,11 +97,15 @@ class FallbackDraws:
     @property
     def log_ratio(self) -> FloatArray:
         """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); 0 where not read."""
-        ratio = self.intercept[:, None] + self.slope[:, None] * self.score
+        return self.log_ratio_at(np.arange(self.slope.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
+        ratio = self.intercept[draw_idx, None] + self.slope[draw_idx, None] * self.score
         ratio = np.where(self.used, ratio, 0.0)
         if self.gold_error is None:
             return ratio
-        return with_gold_evidence(ratio, self.panel.current.gold, self.gold_error)
+        return with_gold_evidence(ratio, self.panel.current.gold, self.gold_error[draw_idx])
 
 
 def shortfall(panel: Panel) -> Shortfall | None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, logit
 
 from hero_bayes.errors import DataError, Refusal
-from hero_bayes.estimators.gold_error import EXACT, FalliblePosterior, GoldError
+from hero_bayes.estimators.gold_error import BLOCK, EXACT, FalliblePosterior, GoldError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -19,8 +19,6 @@ DEGREES = 6.0
 #: Fewest gold items of each class.
 FEWEST_GOLD = 2
 NEWTON_STEPS = 200
-#: Numbers held at once by a block of proposals.
-BLOCK = 2_000_000
 
 
 @dataclass(frozen=True)

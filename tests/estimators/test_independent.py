@@ -85,7 +85,8 @@ def test_evidence_is_that_of_the_drawn_rates():
     draws = independent_draws(anchored, 500, np.random.default_rng(4))
     sensitivity, specificity = rate_draws(anchored, 400, np.random.default_rng(4))
     expected = np.log(sensitivity / (1 - specificity))
-    np.testing.assert_allclose(draws.ratio[:, 0], expected[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(draws.log_ratio[:, 0], expected[draws.rate_idx, 0], rtol=1e-12)
+    np.testing.assert_array_equal(draws.log_ratio_at(np.array([7, 3])), draws.log_ratio[[7, 3]])
     assert draws.log_ratio.shape == (500, 20)
     assert np.bincount(draws.rate_idx).max() == 2
 
