@@ -82,7 +82,7 @@ def rounds(
 
 
 def cut_posterior(history, current, rng):
-    """Rates from their Beta posteriors on gold, then the prevalence: flat priors, no approximation."""
+    """Rates from their Beta posteriors on gold, then the prevalence, under flat priors."""
     by_label = np.repeat(history.gold, np.diff(history.item_ptr))
     size = 2 * history.n_labelers
     positive, negative = (
