@@ -10,7 +10,10 @@ __all__ = ["beta_pair", "mean_and_sd", "number", "positive_scale"]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    """Whether it is one real number, an array of no dimension included."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iuf"
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _pair(name: str, value: Any, kind: str, example: str) -> tuple[float, float]:
