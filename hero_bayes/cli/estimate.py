@@ -205,7 +205,8 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         answered = {r["method"]: r for r in rows if r["group"] == group and not r["refused"]}
         shifted = SHIFT in str(answered.get("hero2", {}).get("note", ""))
         order = [name for name in PREFERENCE if not (name == "hero2" and shifted)]
-        if any(finding.code == SHARED for finding in findings or ()):
+        edge = max((r["rates_at_edge"] for n, r in answered.items() if n in ANCHORED), default=0)
+        if edge or any(finding.code == SHARED for finding in findings or ()):
             order = ["score", *order]
         best = next((answered[name] for name in order if name in answered), None)
         if best is None:
@@ -218,6 +219,11 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         vote = answered.get("majority_vote")
         if vote is not None and vote is not best:
             text += f", where the majority vote says {percent(vote['estimate'])}"
+        if edge:
+            text += (
+                f" ({count(edge, 'labeler rate')} at 0 or 1: prefer {TITLES['score']} or a fit of "
+                "model auto to the other anchored methods)"
+            )
         said.append(text)
     sentence = "; ".join(said[:GROUPS_TOLD])
     if len(said) > GROUPS_TOLD:

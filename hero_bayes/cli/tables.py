@@ -30,6 +30,7 @@ def comparison_rows(table: Any) -> list[Row]:
         for name in NUMBERS:
             value = float(record[name])
             row[name] = value if math.isfinite(value) else None
+        row["rates_at_edge"] = int(record["rates_at_edge"])
         row["refused"] = refused
         row["reason"] = in_flags(note.removeprefix(REFUSED)) if refused else None
         row["note"] = None if refused or not note else in_flags(note)

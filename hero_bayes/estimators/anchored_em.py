@@ -11,7 +11,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import Panel, align
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import em_kernels, kernels
-from hero_bayes.estimators.information import labeler_covariance
+from hero_bayes.estimators.information import Interior, interior_parameters, labeler_covariance
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -79,6 +79,13 @@ class Anchored:
     truth: FloatArray
     iterations: int
     converged: bool
+
+    @cached_property
+    def interior(self) -> Interior:
+        """The parameters with those on the boundary moved inside."""
+        return interior_parameters(
+            self.data, self.sensitivity, self.specificity, self.history_prevalence
+        )
 
     @cached_property
     def covariance(self) -> tuple["FloatArray | LinearOperator", tuple[str, ...]]:

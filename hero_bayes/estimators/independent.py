@@ -9,7 +9,6 @@ from scipy.special import expit, logit
 from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.anchored_em import Anchored, label_codes
 from hero_bayes.estimators.fallible_anchor import GOLD
-from hero_bayes.estimators.information import interior_parameters
 from hero_bayes.estimators.kernels import log_ratio_table, sum_by_item
 from hero_bayes.estimators.tilt_parts import ITEM_LIMIT, counted, draw_cells, draw_round, kinds
 from hero_bayes.estimators.wide_information import wide_deviations
@@ -74,11 +73,8 @@ def rate_draws(
     a larger standard deviation than that of a uniform rate. The rate of a labeler that stands for
     fallible gold stays where it is.
     """
-    data = anchored.data
-    sensitivity, specificity, prevalence, truth, _ = interior_parameters(
-        data, anchored.sensitivity, anchored.specificity, anchored.history_prevalence
-    )
-    rate = np.concatenate([sensitivity, specificity])
+    at = anchored.interior
+    rate = np.concatenate([at.sensitivity, at.specificity])
     covariance = anchored.covariance[0]
     if isinstance(covariance, np.ndarray):
         value, vector = np.linalg.eigh(covariance)
@@ -86,7 +82,8 @@ def rate_draws(
         moved = rng.standard_normal((n_draws, value.size)) @ root.T
         deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     else:
-        moved = wide_deviations(data, truth, sensitivity, specificity, prevalence, n_draws, rng)
+        place = at.sensitivity, at.specificity, at.prevalence
+        moved = wide_deviations(at.data, at.truth, *place, n_draws, rng)
         moved = moved[:, : rate.size]
         deviation = np.sqrt(np.mean(moved**2, axis=0))
     steep = 1.0 / (rate * (1.0 - rate))
@@ -94,7 +91,7 @@ def rate_draws(
     fixed = np.tile(np.asarray(anchored.panel.labelers == GOLD, dtype=bool), 2)
     drawn = expit(logit(rate) + moved * np.where(fixed, 0.0, scale))
     drawn[:, fixed] = np.concatenate([anchored.sensitivity, anchored.specificity])[fixed]
-    return drawn[:, : sensitivity.size], drawn[:, sensitivity.size :]
+    return drawn[:, : at.sensitivity.size], drawn[:, at.sensitivity.size :]
 
 
 def drawn_ratios(labels: Labels, sensitivity: FloatArray, specificity: FloatArray) -> FloatArray:
