@@ -7,7 +7,8 @@ from hero_bayes._version import __version__
 from hero_bayes.cli.dependence import dependence_content, write_dependence
 from hero_bayes.cli.printing import Report, print_json
 from hero_bayes.cli.tables import data_counts, finding_lines
-from hero_bayes.cli.wording import TITLES, count, join
+from hero_bayes.cli.wording import TITLES, join
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.cli.check import Checked
@@ -118,7 +119,7 @@ def finding(found: "Checked") -> str:
     if found.problem is not None:
         return f"{names} cannot be read as a label table yet: see what stands in the way above."
     serious = sum(f.severity in ("error", "warning") for f in found.findings or ())
-    watch = f"{count(serious, 'thing')} to watch" if serious else "nothing dangerous was found"
+    watch = f"{number_of(serious, 'thing')} to watch" if serious else "nothing dangerous was found"
     assumed = ""
     if found.assumed:
         number = len(found.assumed)
@@ -127,7 +128,7 @@ def finding(found: "Checked") -> str:
     if len(found.labels) == 2:
         return f"{_pair_answer(found)}; {watch}{assumed}."
     labels = found.labels[0]
-    size = f"{count(labels.n_items, 'item')} by {count(labels.n_labelers, 'labeler')}"
+    size = f"{number_of(labels.n_items, 'item')} by {number_of(labels.n_labelers, 'labeler')}"
     if _is_history(found):
         role = f"can serve as history ({size}, {labels.n_gold:,} with gold)"
     else:

@@ -10,7 +10,6 @@ __all__ = [
     "SPEAKS_OF",
     "TITLES",
     "clip",
-    "count",
     "in_flags",
     "join",
     "percent",
@@ -86,11 +85,6 @@ def percent(share: float) -> str:
 def percent_range(low: float, high: float) -> str:
     """An interval in percent."""
     return f"{100 * low:.1f} to {100 * high:.1f} %"
-
-
-def count(number: int, thing: str, things: str | None = None) -> str:
-    """A number and its noun, in the singular where there is one."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def join(words: Sequence[str], last: str = "and") -> str:

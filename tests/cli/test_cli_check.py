@@ -131,7 +131,7 @@ def test_missing_columns_name_the_flag(cli, write):
 def test_wrong_separator_is_named(cli, write):
     done = cli("check", write("semi.csv", "item;labeler;label\n1;a;1\n"))
     assert done.code == 65
-    assert "semicolons" in done.out
+    assert "semicolons" in done.err
 
 
 def test_strangers_in_the_current_round(cli, files, write):

@@ -3,7 +3,8 @@ import pytest
 
 from hero_bayes.cli.reading import ReadingOptions
 from hero_bayes.cli.verdict_words import read_words
-from hero_bayes.cli.wording import count, in_flags, join
+from hero_bayes.cli.wording import in_flags, join
+from hero_bayes.words import number_of
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,8 @@ def test_remedies_become_flags(python, flags):
 def test_small_words():
     assert join(["a", "b", "c"]) == "a, b and c"
     assert join(["a"]) == "a"
-    assert count(1, "thing") == "1 thing"
-    assert count(2000, "thing") == "2,000 things"
+    assert number_of(1, "thing") == "1 thing"
+    assert number_of(2000, "thing") == "2,000 things"
 
 
 @pytest.mark.parametrize(
