@@ -51,7 +51,7 @@ class Source:
 def write(found: Answer, source: Source, written: Sequence[Path]) -> None:
     """The report for people; what to watch comes before any number."""
     data = found.generations
-    report = Report()
+    report = Report(source.name, *written)
     report.title(f"hero-bayes {__version__}: several generations per prompt")
     report.heading("generations")
     named = f"the bundled set {source.name} (there is no file of that name)"
@@ -62,6 +62,8 @@ def write(found: Answer, source: Source, written: Sequence[Path]) -> None:
         f"{number_of(data.n_prompts, 'prompt')}, {number_of(data.n_models, 'model')}, "
         f"{number_of(data.n_generations, 'scored generation')}{kind}{missing}"
     )
+    if str(data.reading):
+        report.text(f"on reading: {data.reading}")
     finding_lines(report, in_words(data.findings), ("error", "warning", "note"))
     _scores(report, found)
     _split(report, found)

@@ -80,7 +80,7 @@ def estimate(
     positive: flags.Positive = None,
     negative: flags.Negative = None,
     abstain: flags.Abstain = None,
-    repeats: flags.Repeats = "error",
+    repeats: flags.Repeats = None,
     column: flags.Columns = None,
     drop_unlabeled: flags.DropUnlabeled = False,
     as_json: flags.Json = False,

@@ -80,7 +80,7 @@ def _print_report(result: "StudyResult", written: Path | None, sentence: str) ->
     from hero_bayes.cli.printing import Report
 
     study = result.study
-    report = Report()
+    report = Report(*([] if written is None else [written]))
     report.title(f"hero-bayes {__version__}: {study.name}")
     if study.description:
         report.gap()

@@ -310,11 +310,11 @@ def _without_empty(
     rows = frame[full_rows]
     asked = []
     for at in np.flatnonzero(nameless & full_columns):
-        values = rows.iloc[:, at]
+        values: pd.Series[str] = rows.iloc[:, int(at)]
         # Rows are often numbered in a first column without a name.
         numbered = not at and values.is_unique and values.str.fullmatch(r"\d+").all()
         if not numbered and values.name not in known:
-            asked.append(f"column {at + 1} holds {some(values[values != ''].unique(), 3)}")
+            asked.append(f"column {at + 1} holds {some(sorted({*values} - {''}), 3)}")
     if asked:
         raise DataError(
             f"{source}: line {header[0]} gives no name to columns that hold values: "
