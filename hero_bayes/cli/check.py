@@ -157,7 +157,7 @@ def _missing_columns(found: Checked) -> tuple[str, ReadingOptions | None]:
     )
     roles, columns = found.recognised.missing, found.options.columns
     given = [shlex.join(["--column", f"{r}={columns[r]}"]) for r in roles if r in columns]
-    problem = f"no column recognised as {' or '.join(roles)}: {listed}. "
+    problem = f"no column recognised as {join(roles, 'or')}: {listed}. "
     if given:
         problem += f"{join(given)}: give that name to the column of every labels table. "
     else:

@@ -90,9 +90,7 @@ class Round:
     @property
     def paths(self) -> list[Path]:
         """Their files."""
-        return (
-            [self.labels_path] if self.items_path is None else [self.labels_path, self.items_path]
-        )
+        return [path for path in (self.labels_path, self.items_path) if path is not None]
 
     @property
     def frames(self) -> "list[pd.DataFrame]":

@@ -304,8 +304,8 @@ def _without_empty(
     source: Path, frame: pd.DataFrame, header: tuple[int, list[str]], known: set[str]
 ) -> pd.DataFrame:
     """Leave out empty rows, and empty columns without a name; ask about other nameless ones."""
-    filled = frame.fillna("").ne("")
-    full_rows, full_columns = filled.any(axis=1).to_numpy(), filled.any(axis=0).to_numpy()
+    filled = ~frame.isin(["", np.nan]).to_numpy()
+    full_rows, full_columns = filled.any(axis=1), filled.any(axis=0)
     nameless = np.array([not name for name in header[1]])
     rows = frame[full_rows]
     asked = []
