@@ -111,7 +111,7 @@ def worth_of_labels(history: Labels, random_seed: int = 0, *, prob: float = 0.95
         return f"whether labelers err together was not measured: {refusal}"
     judges = int((gold_labels(mean.tables) > 0).sum())
     sentence = worth_sentence(mean.labels_per_item, judges, mean.effective_judges)
-    return f"{sentence}, given the truth ({mean.n_items} gold items)"
+    return f"{sentence}, given the truth ({number_of(mean.n_items, 'gold item')})"
 
 
 @dataclass(frozen=True)

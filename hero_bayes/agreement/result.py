@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hero_bayes.words import number_of
+
 __all__ = ["Dependence", "Ranged", "worth_sentence"]
 
 #: Pairs shown in print.
@@ -82,7 +84,7 @@ class Dependence:
         lines = [
             f"{self.sentence}.",
             f"Mean correlation of two labelers' errors, given the truth: {self.overall} "
-            f"({100 * self.prob:g} % interval, {self.n_items} gold items).",
+            f"({100 * self.prob:g} % interval, {number_of(self.n_items, 'gold item')}).",
         ]
         lines += [
             f"Gold {row.gold}: the number of positive labels varies {row.ratio:.1f} times as much "

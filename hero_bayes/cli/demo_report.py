@@ -63,9 +63,9 @@ def write_data(report: Report, rounds: "DemoRounds") -> None:
     )
     report.gap()
     report.bullet(
-        f"history: {number_of(history.n_items, 'conversation')}, {history.n_labels:,} labels by "
-        f"{number_of(history.n_labelers, 'rater')}; {history.n_gold:,} carry expert gold "
-        f"({positive:,} unsafe, {negative:,} not)"
+        f"history: {number_of(history.n_items, 'conversation')}, "
+        f"{number_of(history.n_labels, 'label')} by {number_of(history.n_labelers, 'rater')}; "
+        f"{history.n_gold:,} carry expert gold ({positive:,} unsafe, {negative:,} not)"
     )
     report.bullet(
         f"current round: {number_of(current.n_items, 'other conversation')}, {current.n_labels:,} "
@@ -234,7 +234,7 @@ def finding(story: Story) -> str:
     verb = "bring it to" if after < before else "only move it to"
     text = (
         f"Majority vote says {percent(vote['estimate'])} of the replies are unsafe where experts "
-        f"say {percent(truth)}; {gold:,} gold verdicts on past conversations {verb} "
+        f"say {percent(truth)}; {number_of(gold, 'gold verdict')} on past conversations {verb} "
         f"{percent(row['estimate'])} ({100 * PROB:g} % credible interval "
         f"{percent_range(row['lower'], row['upper'])}, which "
         f"{'covers' if _covers(row, truth) else 'misses'} the truth)"

@@ -284,7 +284,7 @@ def _print_report(
             report.heading(name)
             report.text(str(labels.summary(past)))
     if unused:
-        report.text(f"{number_of(unused, 'row')} of the items file belong to neither round")
+        report.text(f"{number_of(unused, 'row')} of the items file left out: in neither round")
     report.heading("methods")
     method_table(report, rows, prob)
     report.text(f"\n{SPEAKS_OF}")
