@@ -30,7 +30,8 @@ def test_history_with_gold(cli, files):
     assert lines[-1].startswith("FINDING: history.csv can serve as history")
     assert "n_turns, context_chars, response_chars" in done.out
     command = next(line for line in lines if line.startswith("  hero-bayes estimate"))
-    assert f"--history {files.history} --history-items {files.history_items}" in command
+    named = ["--history", files.history, "--history-items", files.history_items]
+    assert shlex.join(named) in command
     short = [x for x in lines if not x.startswith(("FINDING", "  hero-bayes"))]
     assert max(map(len, short)) <= 100
 
