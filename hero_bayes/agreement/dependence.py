@@ -104,7 +104,7 @@ def worth_of_labels(history: Labels, random_seed: int = 0, *, prob: float = 0.95
         mean = shared_errors(history, prob, np.random.default_rng(random_seed))
     except Refusal as refusal:
         return f"whether labelers err together was not measured: {refusal}"
-    return f"{mean.sentence}, given the truth ({mean.n_items} gold items)"
+    return f"{mean.sentence}, given the truth ({number_of(mean.n_items, 'gold item')})"
 
 
 def pair_table(

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hero_bayes.data.shared_errors import Ranged, worth_sentence
+from hero_bayes.words import number_of
 
 __all__ = ["Dependence", "Ranged"]
 
@@ -70,7 +71,7 @@ class Dependence:
         lines = [
             f"{self.sentence}.",
             f"Mean correlation of two labelers' errors, given the truth: {self.overall} "
-            f"({100 * self.prob:g} % interval, {self.n_items} gold items).",
+            f"({100 * self.prob:g} % interval, {number_of(self.n_items, 'gold item')}).",
         ]
         lines += [
             f"Gold {row.gold}: the number of positive labels varies {row.ratio:.1f} times as much "

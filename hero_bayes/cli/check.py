@@ -1,5 +1,6 @@
 """``hero-bayes check``: what a label table holds, what it supports, what is dangerous."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from hero_bayes.cli.reading import (
 )
 from hero_bayes.cli.support import Support, numeric_columns, pair_support, table_support
 from hero_bayes.cli.verdict_words import Words, read_words
-from hero_bayes.cli.wording import in_flags
+from hero_bayes.cli.wording import in_flags, join
 from hero_bayes.errors import DataError
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Checked:
     dependence: "Dependence | str | None" = None
     findings: "Findings | None" = None
     problem: str | None = None
+    #: What to ask instead, where a problem has such a remedy: all that was asked, and more.
+    remedy: ReadingOptions | None = None
 
 
 def check(
@@ -75,7 +78,7 @@ def check(
     positive: flags.Positive = None,
     negative: flags.Negative = None,
     abstain: flags.Abstain = None,
-    repeats: flags.Repeats = "error",
+    repeats: flags.Repeats = None,
     column: flags.Columns = None,
     drop_unlabeled: flags.DropUnlabeled = False,
     as_json: flags.Json = False,
@@ -122,7 +125,8 @@ def examine(
     options = replace(options, columns=recognised.columns)
     found = Checked(tuple(rounds), None, recognised, options)
     if recognised.missing:
-        return replace(found, problem=_missing_columns(found))
+        problem, remedy = _missing_columns(found)
+        return replace(found, problem=problem, remedy=remedy)
     if items is not None and current is not None and current_items is None:
         split = _shared_items(items, rounds, options)
         if split is not None:
@@ -137,7 +141,7 @@ def examine(
         assumed=words.assumed,
     )
     if words.problem is not None:
-        return replace(found, problem=words.problem)
+        return replace(found, problem=words.problem, remedy=words.remedy)
     try:
         found = _build(found)
     except DataError as error:
@@ -145,22 +149,23 @@ def examine(
     return _judge(found)
 
 
-def _missing_columns(found: Checked) -> str:
+def _missing_columns(found: Checked) -> tuple[str, ReadingOptions | None]:
+    """Which roles have no column, and the options that would name them."""
     listed = "; ".join(
         f"{source.labels_path} has {', '.join(map(str, source.labels.columns))}"
         for source in found.rounds
     )
-    roles = found.recognised.missing
-    asked = " ".join(f"--column {role}=YOUR_COLUMN" for role in roles)
-    separators = {";": "semicolons", "\t": "tabs", "|": "bars"}
-    names = [str(name) for source in found.rounds for name in source.labels.columns]
-    for mark, word in separators.items():
-        if any(mark in name for name in names):
-            listed += f" (separated by {word}? write the file with commas)"
-    return (
-        f"no column recognised as {' or '.join(roles)}: {listed}. Say which it is with {asked}. "
-        "A labels table has one row per verdict: item, labeler, label"
-    )
+    roles, columns = found.recognised.missing, found.options.columns
+    given = [shlex.join(["--column", f"{r}={columns[r]}"]) for r in roles if r in columns]
+    problem = f"no column recognised as {join(roles, 'or')}: {listed}. "
+    if given:
+        problem += f"{join(given)}: give that name to the column of every labels table. "
+    else:
+        asked = " ".join(f"--column {role}=YOUR_COLUMN" for role in roles)
+        problem += f"Say which it is with {asked}. "
+    problem += "A labels table has one row per verdict: item, labeler, label"
+    asking = {role: "YOUR_COLUMN" for role in roles}
+    return problem, None if given else replace(found.options, columns={**columns, **asking})
 
 
 def _shared_items(
@@ -201,7 +206,7 @@ def _build(found: Checked) -> Checked:
                 if UNLABELED_REMEDY in said and not options.drop_unlabeled:
                     options = replace(options, drop_unlabeled=True)
                     assumed.append(f"items without a label are left out: {what}")
-                elif REPEATS_REMEDY in said and options.repeats == "error":
+                elif REPEATS_REMEDY in said and options.repeats is None:
                     options = replace(options, repeats="majority")
                     assumed.append(f"repeated verdicts are settled by majority: {what}")
                 else:

@@ -1,6 +1,7 @@
 """Which column of a file serves as what, by name, by known other names, or by elimination."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ def _roles(
     frame: "pd.DataFrame", required: Sequence[str], columns: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Role to column, and the part of it that was guessed."""
-    from hero_bayes.data.tables import ALIASES, ITEM_ROLES, LABELER_ROLES
+    from hero_bayes.data.tables import ALIASES, ITEM_ROLES, LABELER_ROLES, reading_of
 
     names = [str(name) for name in frame.columns]
     roles: dict[str, str] = {}
@@ -128,7 +129,8 @@ def _roles(
         if likely is not None and role not in columns:
             roles[role] = guessed[role] = likely
     lacking = [role for role in required if role not in roles]
-    free = [name for name in names if name not in roles.values()]
+    unnamed = reading_of(frame).unnamed
+    free = [name for name in names if name not in roles.values() and name not in unnamed]
     if len(lacking) == 1 and len(free) == 1 and lacking[0] not in columns:
         roles[lacking[0]] = guessed[lacking[0]] = free[0]
     return roles, guessed
@@ -164,7 +166,10 @@ def _uses(
     given: Mapping[str, str],
     covariates: Sequence[str],
 ) -> list[ColumnUse]:
+    from hero_bayes.data.tables import reading_of
+
     by_column = {column: role for role, column in roles.items()}
+    unnamed = reading_of(frame).unnamed
     uses = []
     unused = []
     for name in map(str, frame.columns):
@@ -172,12 +177,14 @@ def _uses(
         if role is None:
             if name in covariates:
                 uses.append(ColumnUse(file, name, "covariate", "--covariate"))
+            elif name in unnamed:
+                uses.append(ColumnUse(file, name, "not used", "the file gives it no name"))
             else:
                 unused.append(name)
             continue
         how = "by its name" if name == role else "known as another name"
         if guessed.get(role) == name:
-            how = f"guessed: say --column {role}={name}"
+            how = f"guessed: say {shlex.join(['--column', f'{role}={name}'])}"
         elif given.get(role) == name:
             how = "--column"
         uses.append(ColumnUse(file, name, role, how))

@@ -24,8 +24,6 @@ REGIONS = ("easy", "mixed", "hard", "review")
 
 #: Remedies that only generations have; `in_flags` knows the others.
 _FLAGS = (
-    (r"columns=\{\"(\w+)\": \.\.\.\}", r"--column \1=YOUR_COLUMN"),
-    (r"columns=\{\"(\w+)\": [\"']([^\"']*)[\"']\}", r"--column \1=\2"),
     (r"(?:hb\.fit\(\.\.\., )?mode=\"nuts\"\)?", "--mode nuts"),
     (r"ask for more draws \(draws=\d+\), or ", ""),
     (r"use difference_moments, which pairs by prompt", "read the differences paired by prompt"),

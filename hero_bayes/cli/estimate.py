@@ -17,8 +17,9 @@ from hero_bayes.cli.reading import (
     split_items,
 )
 from hero_bayes.cli.tables import comparison_rows, data_counts, finding_lines, method_table
-from hero_bayes.cli.wording import ESTIMATORS, SPEAKS_OF, TITLES, count, percent, percent_range
+from hero_bayes.cli.wording import ESTIMATORS, SPEAKS_OF, TITLES, percent, percent_range
 from hero_bayes.errors import DataError, Refusal
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.data.findings import Findings
@@ -79,7 +80,7 @@ def estimate(
     positive: flags.Positive = None,
     negative: flags.Negative = None,
     abstain: flags.Abstain = None,
-    repeats: flags.Repeats = "error",
+    repeats: flags.Repeats = None,
     column: flags.Columns = None,
     drop_unlabeled: flags.DropUnlabeled = False,
     as_json: flags.Json = False,
@@ -221,13 +222,13 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
             text += f", where the majority vote says {percent(vote['estimate'])}"
         if edge:
             text += (
-                f" ({count(edge, 'labeler rate')} at 0 or 1: prefer {TITLES['score']} or a fit of "
+                f" ({number_of(edge, 'labeler rate')} at 0 or 1: prefer {TITLES['score']} or a fit of "
                 "model auto to the other anchored methods)"
             )
         said.append(text)
     sentence = "; ".join(said[:GROUPS_TOLD])
     if len(said) > GROUPS_TOLD:
-        sentence += f"; {count(len(said) - GROUPS_TOLD, 'more group')} in the table"
+        sentence += f"; {number_of(len(said) - GROUPS_TOLD, 'more group')} in the table"
     if findings is None:
         return f"{sentence}; without a history with gold nothing corrects the labelers' errors."
     anchored = {r["method"] for r in rows if not r["refused"]} & ANCHORED
@@ -238,7 +239,7 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         return f"no debiased answer: {why}. {sentence}."
     grave = sum(finding.severity in ("error", "warning") for finding in findings)
     if grave:
-        sentence += f"; read the {count(grave, 'warning')} above before relying on it"
+        sentence += f"; read the {number_of(grave, 'warning')} above before relying on it"
     return sentence + "."
 
 
@@ -289,7 +290,7 @@ def _print_report(
             report.heading(name)
             report.text(str(labels.summary(past)))
     if unused:
-        report.text(f"{count(unused, 'row')} of the items file belong to neither round")
+        report.text(f"{number_of(unused, 'row')} of the items file left out: in neither round")
     report.heading("methods")
     method_table(report, rows, prob)
     report.text(f"\n{SPEAKS_OF}")

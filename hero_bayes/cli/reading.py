@@ -33,19 +33,19 @@ REPEATS = ("error", "majority", "first", "keep")
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How tables are read; the flags that every command shares."""
+    """How tables are read: the flags that every command shares, None or empty where not given."""
 
     positive: str | None = None
     negative: str | None = None
     abstain: tuple[str, ...] = ()
-    repeats: str = "error"
+    repeats: str | None = None
     covariates: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     drop_unlabeled: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no reader understands."""
-        if self.repeats not in REPEATS:
+        if self.repeats is not None and self.repeats not in REPEATS:
             raise UsageError(f"--repeats {self.repeats}: choose one of {', '.join(REPEATS)}")
         if self.negative is not None and self.positive is None:
             raise UsageError("--negative needs --positive: say which value means 1")
@@ -55,16 +55,22 @@ class ReadingOptions:
         words: list[str] = []
         for role, column in self.columns.items():
             words += ["--column", f"{role}={column}"]
-        for name, value in (("--positive", self.positive), ("--negative", self.negative)):
-            words += [] if value is None else [name, value]
-        for value in self.abstain:
-            words += ["--abstain", value]
-        if self.repeats != "error":
+        words += self.verdict_flags()
+        if self.repeats is not None:
             words += ["--repeats", self.repeats]
         if self.drop_unlabeled:
             words.append("--drop-unlabeled")
         for value in self.covariates:
             words += ["--covariate", value]
+        return words
+
+    def verdict_flags(self) -> list[str]:
+        """Those of them that say what a label means."""
+        words: list[str] = []
+        for name, value in (("--positive", self.positive), ("--negative", self.negative)):
+            words += [] if value is None else [name, value]
+        for value in self.abstain:
+            words += ["--abstain", value]
         return words
 
     def line(self, *words: str) -> str:
@@ -80,6 +86,11 @@ class Round:
     items_path: Path | None
     labels: "pd.DataFrame"
     items: "pd.DataFrame | None"
+
+    @property
+    def paths(self) -> list[Path]:
+        """Their files."""
+        return [path for path in (self.labels_path, self.items_path) if path is not None]
 
     @property
     def frames(self) -> "list[pd.DataFrame]":
@@ -119,7 +130,7 @@ def build(source: Round, options: ReadingOptions) -> "Labels":
             source.labels,
             source.items,
             covariates=options.covariates,
-            repeats=options.repeats,
+            repeats=options.repeats or "error",
             abstain=options.abstain,
             positive=options.positive,
             negative=options.negative,
@@ -162,6 +173,7 @@ def split_items(
         If the file has no row for some round.
     """
     frame = read_table(path, options.columns)
+    check_columns(options.columns, [*sources, Round(path, None, frame, None)])
     masks = [_item_rows(frame, source, options.columns) for source in sources]
     for mask, source in zip(masks, sources, strict=True):
         if not any(mask):

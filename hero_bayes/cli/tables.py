@@ -124,6 +124,8 @@ def data_counts(labels: "Labels | None") -> dict[str, Any] | None:
         "items_dropped": labels.items_dropped,
         "repeats_resolved": labels.repeats_resolved,
         "ties_dropped": labels.ties_dropped,
+        "empty_rows": labels.reading.empty_rows,
+        "empty_columns": labels.reading.empty_columns,
         "covariates": list(labels.covariates),
         "fingerprint": labels.fingerprint,
     }

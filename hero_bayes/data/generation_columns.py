@@ -24,9 +24,9 @@ ROLES = (*IDS, "answer", *SCORES)
 def read_csv(path: str | os.PathLike[str], columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Read a CSV file; ids and answers stay as written, an empty answer is an answer."""
     chosen = checked(columns)
-    scores = {chosen.get(role, role) for role in SCORES}
+    scores = [chosen.get(role, role) for role in SCORES]
     names = {*ROLES, *chosen.values(), *(name for found in ALIASES.values() for name in found)}
-    frame = tables.read_csv(path, None, sorted(names - scores))
+    frame = tables.read_csv(path, dict(zip(SCORES, scores, strict=True)), sorted(names - {*scores}))
     answer = chosen.get("answer", "answer")
     if answer in frame.columns:
         frame[answer] = frame[answer].fillna("")

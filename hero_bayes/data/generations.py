@@ -3,14 +3,14 @@
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_bayes.data import generation_columns, generation_parts, generation_tables
+from hero_bayes.data import generation_columns, generation_parts, generation_tables, tables
 from hero_bayes.data.identifiers import id_strings, number_of, some
 from hero_bayes.errors import DataError, Refusal
 
@@ -49,6 +49,8 @@ class Generations:
         Rows without a score; they are no failures and count for nothing. Counts have no rows: 0.
     missing_model, missing_prompt, missing_generation : object array of str, or None
         The ids of the rows without a score (of counts: of the rows with k = 0). None without any.
+    reading : Reading
+        Columns without a name in the file, and the number of empty rows and columns left out.
     """
 
     prompts: NDArray[np.object_]
@@ -68,6 +70,7 @@ class Generations:
     missing_model: NDArray[np.object_] | None = None
     missing_prompt: NDArray[np.object_] | None = None
     missing_generation: NDArray[np.object_] | None = None
+    reading: tables.Reading = field(default_factory=tables.Reading)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -139,7 +142,8 @@ class Generations:
         >>> generations.p_hat
         array([0.5, 1. ])
         """
-        return cls(**generation_tables.build_fields(frame, columns))
+        fields = generation_tables.build_fields(frame, columns)
+        return cls(**fields, reading=tables.reading_of(frame))
 
     @classmethod
     def from_csv(

@@ -60,6 +60,8 @@ class Labels:
         Who gave no verdict on what; never a label.
     ties_dropped, repeats_resolved, items_dropped : int
         What reading the tables left out or merged. Not part of the fingerprint.
+    reading : Reading
+        Columns without a name in the files, and the number of empty rows and columns left out.
     """
 
     items: NDArray[np.object_]
@@ -84,6 +86,7 @@ class Labels:
     ties_dropped: int = 0
     repeats_resolved: int = 0
     items_dropped: int = 0
+    reading: tables.Reading = field(default_factory=tables.Reading)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -186,7 +189,8 @@ class Labels:
             unlabeled=unlabeled,
             columns=columns,
         )
-        return cls(**building.build_fields(labels, items, labelers, options))
+        fields = building.build_fields(labels, items, labelers, options)
+        return cls(**fields, reading=tables.reading_of(labels, items, labelers))
 
     @classmethod
     def from_csv(

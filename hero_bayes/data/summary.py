@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hero_bayes.data.identifiers import contained, number_of, some
+from hero_bayes.data.tables import Reading
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -29,6 +30,8 @@ class LabelsSummary:
         Items with gold of each class.
     abstentions, ties_dropped, repeats_resolved, items_dropped : int
         What is no label.
+    reading : Reading
+        What reading the files left out.
     without_gold_positive, without_gold_negative : tuple of str
         Labelers with no label on gold of that class.
     groups : mapping of group name to (items, items with gold)
@@ -49,6 +52,7 @@ class LabelsSummary:
     ties_dropped: int
     repeats_resolved: int
     items_dropped: int
+    reading: Reading
     without_gold_positive: tuple[str, ...]
     without_gold_negative: tuple[str, ...]
     groups: dict[str, tuple[int, int]]
@@ -87,6 +91,7 @@ class LabelsSummary:
             )
             if count
         ]
+        left += [str(self.reading)] if str(self.reading) else []
         if left:
             lines.append("on reading: " + ", ".join(left))
         if self.unseen is not None:
@@ -121,6 +126,7 @@ def summarise(labels: "Labels", history: "Labels | None" = None) -> LabelsSummar
         ties_dropped=labels.ties_dropped,
         repeats_resolved=labels.repeats_resolved,
         items_dropped=labels.items_dropped,
+        reading=labels.reading,
         without_gold_positive=tuple(counts.index[counts["n_gold_positive"] == 0]),
         without_gold_negative=tuple(counts.index[counts["n_gold_negative"] == 0]),
         groups={name: (int(n), int(g)) for name, n, g in zip(names, sizes, golds, strict=True)},

@@ -1,18 +1,32 @@
 """Tables as the caller brings them: reading files, finding columns by name or alias."""
 
+import csv
 import os
+import re
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from hero_bayes.data.identifiers import some
+from hero_bayes.data.identifiers import number_of, some
 from hero_bayes.errors import DataError
 
-__all__ = ["ALIASES", "ITEM_ROLES", "LABELER_ROLES", "Table", "prepare", "read_csv", "read_parquet"]
+__all__ = [
+    "ALIASES",
+    "ITEM_ROLES",
+    "LABELER_ROLES",
+    "Reading",
+    "Table",
+    "prepare",
+    "read_csv",
+    "read_parquet",
+    "reading_of",
+]
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "item": ("task", "item_id", "task_id"),
@@ -38,6 +52,39 @@ OPTIONAL = {
 }
 TEXT_ROLES = ("item", "labeler", "round", "arm", "prompt", "prompt_group", "generation")
 MISSING_WORDS = ["", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None", "none"]
+
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+EVERY_LINE = "Every line must have as many fields as the first; quote fields that hold commas."
+NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
+#: Lines in which the names of the columns are looked for.
+HEAD_LINES = 50
+#: Where a frame that was read from a file carries its `Reading`.
+READING = "hero_bayes_reading"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What reading CSV files found: columns without a name, and empty ones and rows left out."""
+
+    unnamed: tuple[str, ...] = ()
+    empty_columns: int = 0
+    empty_rows: int = 0
+
+    def __str__(self) -> str:
+        """What was left out; empty where nothing was."""
+        counts = ((self.empty_rows, "empty row"), (self.empty_columns, "empty column"))
+        said = [number_of(count, what) for count, what in counts if count]
+        return f"{' and '.join(said)} left out" if said else ""
+
+
+def reading_of(*tables: Any) -> Reading:
+    """What reading the files of these tables found and left out; nothing for other tables."""
+    found = [getattr(table, "attrs", {}).get(READING, Reading()) for table in tables]
+    return Reading(
+        tuple(name for one in found for name in one.unnamed),
+        sum(one.empty_columns for one in found),
+        sum(one.empty_rows for one in found),
+    )
 
 
 class Table:
@@ -145,7 +192,8 @@ def read_csv(
     """Read a CSV file with every value as text.
 
     An id or a text called "NA" or "None" stays what it is; in the other columns such words, and
-    empty fields everywhere, are missing. ``texts`` names further text columns.
+    empty fields everywhere, are missing. ``texts`` names further text columns. Empty rows, and
+    empty columns without a name, are left out and counted (`reading_of`).
     """
     source = _existing(path)
     chosen = dict(columns or {})
@@ -156,28 +204,129 @@ def read_csv(
         *(chosen[role] for role in TEXT_ROLES if role in chosen),
         *LABELER_ROLES,
     }
+    known = {*as_text, *ROLES, *chosen.values(), *(a for found in ALIASES.values() for a in found)}
     try:
+        head = _head(source)
+        _check_header(source, head, known)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            header = pd.read_csv(source, dtype=str, header=None, nrows=1, keep_default_na=False)
             frame = pd.read_csv(source, dtype=str, keep_default_na=False, index_col=False)
-    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
+    except pd.errors.ParserWarning as error:  # its own words are about an option of pandas
+        width = len(head[0][1])
         raise DataError(
-            f"{source} is not a readable CSV table: {error}. Every line must have as many fields "
-            "as the header; quote fields that hold commas"
+            f"{source} is not a readable CSV table: some line has more than the {width} fields of "
+            f"line {head[0][0]}. {EVERY_LINE}"
         ) from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{source} is not a readable CSV table: {error}. {EVERY_LINE}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{source} is not UTF-8 text: {error}; save it as CSV in UTF-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{source} cannot be read, it may be damaged: {error}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{source} is not UTF-8 text: {error}") from error
-    names_given = header.iloc[0]
-    if names_given.duplicated().any():
-        twice = sorted(set(names_given[names_given.duplicated()]))
-        raise DataError(f"{source} names a column twice: {', '.join(twice)}; rename or remove one")
+    frame = _without_empty(source, frame, head[0], known)
     for column in frame.columns:
         words = [""] if column in as_text else MISSING_WORDS
         frame[column] = frame[column].mask(frame[column].isin(words))
     return frame
+
+
+def _head(source: Path) -> list[tuple[int, list[str]]]:
+    """The first lines that are not blank, as fields, each with its number in the file."""
+    no_separator: dict[str, Any] = {"sep": "\x01", "quoting": csv.QUOTE_NONE, "names": ["line"]}
+    lines = pd.read_csv(
+        source, dtype=str, header=None, nrows=HEAD_LINES, keep_default_na=False,
+        skip_blank_lines=False, on_bad_lines="skip", **no_separator,
+    )["line"]  # fmt: skip
+    reader = csv.reader(f"{line}\n" for line in lines.str.removeprefix("\ufeff"))
+    head = []
+    while True:
+        try:
+            fields = next(reader)
+        except (StopIteration, csv.Error):  # a field longer than the csv module reads ends the head
+            break
+        if any(field.strip() for field in fields) or len(fields) > 1:
+            head.append((reader.line_num, [field.strip() for field in fields]))
+    if not head:
+        raise DataError(f"{source} is not a readable CSV table: it is empty")
+    return head
+
+
+def _check_header(source: Path, head: Sequence[tuple[int, list[str]]], known: set[str]) -> None:
+    """Refuse a file whose first line does not hold the names of its columns, one by one."""
+    (number, first), below = head[0], head[1:]
+    shown = some(first, 8)
+    named = next((i for i, fields in below if len(known & set(fields)) > 1), None)
+    width = max((len(fields) for _, fields in below), default=len(first))
+    if not known & set(first) and (named or (first[0].startswith("#") and len(first) < width)):
+        what = "a comment" if first[0].startswith("#") else "a title" if any(first) else "empty"
+        where = f", which are in line {named}" if named else ""
+        raise DataError(
+            f"{source}: line {number} ({shown}) is {what} above the names of the columns{where}: "
+            "remove what stands above them"
+        )
+    for mark, word in SEPARATORS.items():
+        if len(first) == 1 and mark in first[0]:
+            raise DataError(
+                f"{source}: line {number} ({shown}) is separated by {word}: write the file with "
+                "commas between the fields, and a point in decimal numbers"
+            )
+    if not known & set(first) and _looks_like_values(first, [fields for _, fields in below]):
+        raise DataError(
+            f"{source}: line {number} ({shown}) looks like values: is the line with the names of "
+            "the columns missing? Write it above"
+        )
+    longer = next(((i, fields) for i, fields in below if len(fields) > len(first)), None)
+    if longer is not None:
+        raise DataError(
+            f"{source} is not a readable CSV table: line {longer[0]} has {len(longer[1])} fields, "
+            f"line {number} ({shown}) has {len(first)}: {EVERY_LINE} If it is a title, remove it"
+        )
+    twice = sorted({name for name in first if name and first.count(name) > 1})
+    if twice:
+        at = {name: [str(i) for i, n in enumerate(first, 1) if n == name] for name in twice}
+        where = ", ".join(f"{name!r} (columns {' and '.join(at[name])})" for name in twice)
+        raise DataError(f"{source} names a column twice: {where}; rename or remove one")
+
+
+def _looks_like_values(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line is of a kind with the lines below it, and shows it."""
+    shows = False
+    for at, name in enumerate(first):
+        values = [fields[at] for fields in below if len(fields) > at and fields[at]]
+        number = bool(NUMBER.fullmatch(name))
+        if name and values and number != all(map(NUMBER.fullmatch, values)):
+            return False
+        shows = shows or number or (bool(name) and name in values)
+    return shows
+
+
+def _without_empty(
+    source: Path, frame: pd.DataFrame, header: tuple[int, list[str]], known: set[str]
+) -> pd.DataFrame:
+    """Leave out empty rows, and empty columns without a name; ask about other nameless ones."""
+    filled = ~frame.isin(["", np.nan]).to_numpy()
+    full_rows, full_columns = filled.any(axis=1), filled.any(axis=0)
+    nameless = np.array([not name for name in header[1]])
+    rows = frame[full_rows]
+    asked = []
+    for at in np.flatnonzero(nameless & full_columns):
+        values: pd.Series[str] = rows.iloc[:, int(at)]
+        # Rows are often numbered in a first column without a name.
+        numbered = not at and values.is_unique and values.str.fullmatch(r"\d+").all()
+        if not numbered and values.name not in known:
+            asked.append(f"column {at + 1} holds {some(sorted({*values} - {''}), 3)}")
+    if asked:
+        raise DataError(
+            f"{source}: line {header[0]} gives no name to columns that hold values: "
+            f"{'; '.join(asked)}. Name them there, or remove them"
+        )
+    kept = rows.loc[:, ~nameless | full_columns].reset_index(drop=True)
+    kept.attrs[READING] = Reading(
+        unnamed=tuple(map(str, frame.columns[nameless & full_columns])),
+        empty_columns=int((nameless & ~full_columns).sum()),
+        empty_rows=int((~full_rows).sum()),
+    )
+    return kept
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pd.DataFrame:

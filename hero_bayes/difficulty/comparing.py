@@ -11,6 +11,7 @@ from hero_bayes.data.identifiers import some
 from hero_bayes.difficulty.prompt_means import check_prob, check_seed
 from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS
 from hero_bayes.errors import DataError, Refusal
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +163,8 @@ def shared(prompts: xr.Dataset, model: str, reference: str) -> Pair:
     )
     if both.size < 2:
         raise Refusal(
-            f"{model!r} and {reference!r} share {both.size} prompts; a paired comparison needs two"
+            f"{model!r} and {reference!r} share {number_of(both.size, 'prompt')}; a paired "
+            "comparison needs two"
         )
     draws = prompts["p_correct"].transpose("chain", "draw", "cell").to_numpy()
     flat, share = (

@@ -23,7 +23,6 @@ from hero_bayes.estimators.independent import (
     independent_draws,
     rate_draws,
 )
-from hero_bayes.estimators.information import interior_parameters
 from hero_bayes.estimators.item_scores import ItemScores
 from hero_bayes.estimators.kernels import sum_by_item
 from hero_bayes.estimators.tilt import TiltDraws, tilt
@@ -227,13 +226,11 @@ def label_evidence(anchored: Anchored) -> float:
        its relationship to the Schwarz criterion. JASA 90, 928-934.
     """
     data = anchored.data
-    sensitivity, specificity, _, truth, _ = interior_parameters(
-        data, anchored.sensitivity, anchored.specificity, anchored.history_prevalence
-    )
+    at = anchored.interior
     counts = np.repeat(anchored.panel.labelers != GOLD, 2).astype(float)
-    label = np.tile([0.0, 1.0], sensitivity.size)
-    score = np.zeros(truth.size)
-    for one, of_class in ((1.0 - specificity, 1.0 - truth), (sensitivity, truth)):
+    label = np.tile([0.0, 1.0], at.sensitivity.size)
+    score = np.zeros(at.truth.size)
+    for one, of_class in ((1.0 - at.specificity, 1.0 - at.truth), (at.sensitivity, at.truth)):
         residual = counts * (label - np.repeat(one, 2))
         whole = sum_by_item(data.item_ptr, data.code, residual)
         score += of_class * (whole**2 - sum_by_item(data.item_ptr, data.code, residual**2)) / 2.0

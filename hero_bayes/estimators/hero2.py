@@ -22,6 +22,7 @@ from hero_bayes.estimators.prevalence import GroupEvidence, ScoreSolution, score
 from hero_bayes.estimators.report import score_estimate
 from hero_bayes.estimators.result import Estimate
 from hero_bayes.estimators.score import interior
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -42,8 +43,9 @@ def size_note(shrink: str, n_history: int, n_current: int) -> tuple[str, ...]:
     """With the paper's factor and a short history the adjustment does not pay."""
     if shrink == "paper" and n_history <= n_current:
         return (
-            f'history has {n_history} items and the current group {n_current}: with shrink="paper" '
-            'the noise of the historical covariate mean undoes the gain; use shrink="optimal"',
+            f"history has {number_of(n_history, 'item')} and the current group {n_current}: with "
+            'shrink="paper" the noise of the historical covariate mean undoes the gain; use '
+            'shrink="optimal"',
         )
     return ()
 
@@ -122,8 +124,8 @@ def hero2(
     n, n_history = x.shape[0], design.history.shape[0]
     if ridge == 0 and len(design.names) >= n - 1:
         raise Refusal(
-            f"{len(design.names)} covariates on {n} items fit any scores exactly at ridge=0; use "
-            'ridge="cv", or fewer covariates'
+            f"{number_of(len(design.names), 'covariate')} on {number_of(n, 'item')} fit any "
+            'scores exactly at ridge=0; use ridge="cv", or fewer covariates'
         )
     factor = shrink_factor(shrink, n_history, n)
     solution, adjustment = adjusted_solution(

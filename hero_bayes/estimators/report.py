@@ -11,6 +11,7 @@ from hero_bayes.errors import Refusal
 from hero_bayes.estimators.information import Interior
 from hero_bayes.estimators.prevalence import GroupEvidence, ScoreSolution
 from hero_bayes.estimators.result import Estimate
+from hero_bayes.words import number_of
 
 IntArray = NDArray[np.integer]
 
@@ -54,8 +55,9 @@ def left_out_note(panel: Panel) -> tuple[str, ...]:
         return ()
     share = panel.labels_left_out / (panel.labels_left_out + panel.current.n_labels)
     return (
-        f"{panel.labels_left_out} labels ({share:.0%} of the current round) by "
-        f"{len(panel.labelers_left_out)} labelers unseen in history are left out",
+        f"{number_of(panel.labels_left_out, 'label')} ({share:.0%} of the current round) by "
+        f"{number_of(len(panel.labelers_left_out), 'labeler')} unseen in history "
+        f"{'is' if panel.labels_left_out == 1 else 'are'} left out",
     )
 
 

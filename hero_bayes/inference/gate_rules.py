@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.inference.graph import LONG_DIMS
+from hero_bayes.words import number_of
 
 FloatArray = NDArray[np.float64]
 
@@ -360,10 +361,9 @@ def _named(
         share = float(given.to_numpy()[which.to_numpy()].sum() / counts["current_labels"].sum())
     told = ""
     if names:
-        many = "labeler" if len(names) == 1 else "labelers"
         told = (
-            f"{len(names)} {many} ({listed(names)}), {fault}, gave {100 * share:.1f} % of the "
-            f"current labels (limit {100 * limit:g} %): {remedy}"
+            f"{number_of(len(names), 'labeler')} ({listed(names)}), {fault}, gave "
+            f"{100 * share:.1f} % of the current labels (limit {100 * limit:g} %): {remedy}"
         )
     return Check(f"share of {title}", share, f"< {limit:g}", share < limit, told)
 

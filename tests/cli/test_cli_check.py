@@ -30,7 +30,8 @@ def test_history_with_gold(cli, files):
     assert lines[-1].startswith("FINDING: history.csv can serve as history")
     assert "n_turns, context_chars, response_chars" in done.out
     command = next(line for line in lines if line.startswith("  hero-bayes estimate"))
-    assert f"--history {files.history} --history-items {files.history_items}" in command
+    named = ["--history", files.history, "--history-items", files.history_items]
+    assert shlex.join(named) in command
     short = [x for x in lines if not x.startswith(("FINDING", "  hero-bayes"))]
     assert max(map(len, short)) <= 100
 
@@ -131,7 +132,7 @@ def test_missing_columns_name_the_flag(cli, write):
 def test_wrong_separator_is_named(cli, write):
     done = cli("check", write("semi.csv", "item;labeler;label\n1;a;1\n"))
     assert done.code == 65
-    assert "semicolons" in done.out
+    assert "semicolons" in done.err
 
 
 def test_strangers_in_the_current_round(cli, files, write):
@@ -186,3 +187,124 @@ def test_negative_values_can_abstain(cli, write):
     told = told_as_json(cli("check", path, "--json"))
     assert told["flags"] == ["--abstain", "-1"]
     assert cli(*shlex.split(told["next_command"])[1:]).code == 0
+
+
+VALUES = {
+    "moderation": "Safe Safe Unsafe 'Off topic'",
+    "likert": "1 2 3 4 4",
+    "mixed": "good good fair poor unsure",
+}
+THREE = "item,labeler,label\n"
+
+
+def told_problem(cli, path, *flags):
+    """The problem and the words of the command proposed against it."""
+    told = told_as_json(cli("check", path, *flags, "--json"), code=65)
+    return told, shlex.split(told["next_command"] or "")
+
+
+@pytest.mark.parametrize(
+    ("values", "flags"),
+    [
+        ("moderation", ["--positive", "Unsafe"]),
+        ("moderation", ["--positive", "Off topic", "--repeats", "majority"]),
+        ("moderation", ["--positive", "Unsafe", "--covariate", "turns so far"]),
+        ("likert", ["--positive", "1", "--drop-unlabeled"]),
+        ("likert", ["--positive", "2", "--abstain", "3"]),
+        ("likert", ["--abstain", "4"]),
+        ("mixed", ["--positive", "poor", "--column", "item=item"]),
+        ("mixed", ["--abstain", "unsure", "--column", "label=label"]),
+    ],
+)
+def test_a_remedy_keeps_what_was_asked(cli, write, values, flags):
+    rows = [f"{i},a,{value}" for i, value in enumerate(shlex.split(VALUES[values]))]
+    path = write("v.csv", THREE + "\n".join(rows) + "\n")
+    told, command = told_problem(cli, path, *flags)
+    assert command[:3] == ["hero-bayes", "check", str(path)]
+    for single in ("--positive", "--negative"):
+        assert command.count(single) == 1, command
+    asked = [flags[i : i + 2] for i in range(len(flags)) if flags[i].startswith("--")]
+    pairs = [command[i : i + 2] for i in range(len(command))]
+    for pair in asked:
+        assert pair in pairs or pair[0] == "--drop-unlabeled" in command
+    if "--positive" in flags:
+        chosen = flags[flags.index("--positive") + 1]
+        assert f"--positive {shlex.quote(chosen)}" in told["problem"]
+    if "--covariate" not in flags:  # that column is in no table here
+        assert cli(*command[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--positive", "Unsfae"], "--positive Unsfae names"),
+        (["--positive", "very bad"], "--positive 'very bad' names"),
+    ],
+)
+def test_a_positive_that_no_label_has_is_named(cli, write, flags, said):
+    path = write("v.csv", THREE + "1,a,Safe\n2,a,Unsafe\n3,a,Other\n")
+    told, command = told_problem(cli, path, *flags)
+    assert said in told["problem"]
+    assert not command
+
+
+def test_repeats_error_is_no_default_to_be_replaced(cli, write):
+    path = write("v.csv", THREE + "1,a,1\n1,a,0\n2,a,1\n")
+    assert cli("check", path).code == 0
+    assert cli("check", path, "--repeats", "error").code == 65
+
+
+def test_missing_columns_keep_the_other_options(cli, write):
+    path, items = write("s.csv", "a,b,c\n1,2,yes\n"), write("i.csv", "a,gold\n1,yes\n")
+    flags = ["--column", "item=a", "--positive", "yes", "--covariate", "x y"]
+    told, command = told_problem(cli, path, items, *flags)
+    assert command[1:4] == ["check", str(path), str(items)]
+    for pair in (flags[:2], flags[2:4], flags[4:], ["--column", "label=YOUR_COLUMN"]):
+        assert pair in [command[i : i + 2] for i in range(len(command))]
+    assert "item=YOUR_COLUMN" not in told["next_command"]
+
+
+def test_a_column_given_for_another_table_is_not_asked_again(cli, write):
+    path, items = write("s.csv", "q,labeler,label\n1,2,1\n"), write("i.csv", "conv,gold\n1,1\n")
+    told, command = told_problem(cli, path, items, "--column", "item=conv")
+    assert "--column item=conv: give that name" in told["problem"]
+    assert not command
+
+
+def test_covariates_ask_for_the_items_of_the_current_round(cli, write):
+    rows = [f"{i},r{j},{(i + j) % 2}" for i in range(12) for j in range(3)]
+    path = write("h.csv", THREE + "\n".join(rows) + "\n")
+    lines = [f"{i},{i % 2},{i}" for i in range(12)]
+    items = write("i.csv", "\n".join(["item,gold,turns so far", *lines]) + "\n")
+    told = told_as_json(cli("check", path, items, "--covariate", "turns so far", "--json"))
+    command = shlex.split(told["next_command"])
+    assert command[-2:] == ["--covariate", "turns so far"]
+    assert command[command.index("--current-items") + 1] == "CURRENT_ITEMS.csv"
+
+
+def test_a_nameless_column_is_not_guessed(cli, write):
+    path = write("n.csv", ",labeler,label\n1,x,1\n2,y,0\n")
+    done = cli("check", path)
+    assert done.code == 65
+    assert "--column item=YOUR_COLUMN" in done.out
+    assert "the file gives it no name" in done.out
+    path = write("e.csv", "item,labeler,label,,\n1,x,1,,\n2,y,0,,\n,,,,\n")
+    assert "1 empty row and 2 empty columns left out" in cli("check", path).out
+
+
+LONG = "a folder whose name is long and has blanks, " + "x" * 110
+
+
+@pytest.mark.parametrize("folder", ["short", "with blanks", "y" * 120, LONG])
+def test_paths_and_commands_stay_on_one_line(cli, tmp_path, folder):
+    (tmp_path / folder).mkdir()
+    path = tmp_path / folder / "my labels.csv"
+    path.write_text("item,who said it,label,n\n1,a,Safe,0\n2,a,Unsafe,0\n3,b,Other,0\n")
+    done = cli("check", path, "--positive", "Unsafe", "--column", "labeler=who said it")
+    lines = done.out.splitlines()
+    assert any("my labels.csv" in line for line in lines)
+    command = next(line for line in lines if line.startswith("  hero-bayes check "))
+    assert shlex.split(command)[2] == str(path)
+    strange = tmp_path / folder / "strange.csv"
+    strange.write_text("p,q,r\n1,2,1\n")
+    assert any(str(strange) in line for line in cli("check", strange).out.splitlines())
