@@ -26,15 +26,25 @@ def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
     Parameters
     ----------
     rounds : sequence of Labels
-        History, and the current round where there is one: its gold is used too.
+        History, and the current round where there is one: its gold is used too. One table alone
+        may be a current round, which needs no gold.
     """
+    silent = sum(labels.gold_abstained for labels in rounds)
+    if silent:
+        yield Finding(
+            "note",
+            "gold_abstained",
+            f"no verdict of the expert on {number_of(silent, 'item')}: no gold there",
+            "if the word is a verdict in the gold, leave it out of abstain=",
+        )
     gold = np.concatenate([labels.gold for labels in rounds])
     counts = {cls: int((gold == cls).sum()) for cls in (1, 0)}
     if not sum(counts.values()):
         yield Finding(
-            "error",
+            "error" if len(rounds) > 1 else "note",
             "no_gold",
-            "no item has gold: only majority_vote and dawid_skene can answer",
+            "no item has gold: only majority_vote and dawid_skene can answer"
+            + ("" if len(rounds) > 1 else " without a history that has"),
             "have experts judge some history items of each kind and pass them as the gold column",
         )
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_bayes.data import generation_columns, generation_parts, generation_tables
+from hero_bayes.data import generation_columns, generation_parts, generation_tables, tables
 from hero_bayes.data.identifiers import id_strings, number_of, some
 from hero_bayes.errors import DataError, Refusal
 
@@ -68,6 +68,13 @@ class Generations:
     missing_model: NDArray[np.object_] | None = None
     missing_prompt: NDArray[np.object_] | None = None
     missing_generation: NDArray[np.object_] | None = None
+
+    def __new__(cls, *fields: Any, **named: Any) -> Self:
+        """Refuse tables, which `from_frame` reads."""
+        first = fields[0] if fields else named.get("prompts")
+        makers = "hb.difficulty.Generations.from_frame(frame), from_csv or from_parquet"
+        tables.need_arrays("hb.difficulty.Generations", first, makers)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""

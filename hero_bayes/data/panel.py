@@ -13,7 +13,10 @@ from hero_bayes.data.identifiers import canonical_order
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
 
-__all__ = ["Panel", "align"]
+__all__ = ["SWAPPED", "Panel", "align", "swap_hint"]
+
+#: Said where the current round has gold and history has none.
+SWAPPED = "gold is in the current table only: are history and current swapped?"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Panel:
     unseen: tuple[str, ...]
     labelers_left_out: tuple[str, ...]
     labels_left_out: int
+
+
+def swap_hint(history: "Labels", current: "Labels") -> str:
+    """Say that gold is in the current round only, as it is where two rounds change places."""
+    return SWAPPED if current.n_gold and not history.n_gold else ""
 
 
 def align(history: "Labels", current: "Labels", unseen: str = "drop") -> Panel:

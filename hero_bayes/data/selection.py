@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hero_bayes.data.building import UNLABELED, check_choice, compress
 from hero_bayes.data.identifiers import contained, id_strings, number_of, read_ids, some
-from hero_bayes.data.verdicts import INVALID, invalid_message, parse_gold
+from hero_bayes.data.tables import need_scalars
+from hero_bayes.data.verdicts import INVALID, PLAIN, invalid_message, read
 from hero_bayes.errors import DataError
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def with_labelers(
 def with_gold(labels: "Labels", gold: Any) -> "Labels":
     """Replace the gold: a Series by item id (absent ids have none), or an array over items."""
     values = gold if isinstance(gold, pd.Series) else pd.Series(np.asarray(gold, dtype=object))
-    parsed = parse_gold(values, None, None)
+    need_scalars("the new gold", values.to_frame("gold"), ["gold"])
+    parsed = read(values, PLAIN, frozenset())
     if (parsed.code == INVALID).any():
         raise DataError(invalid_message("gold", "new gold", parsed, None))
     numbers = np.where(parsed.code >= 0, parsed.code.astype(np.float64), np.nan)

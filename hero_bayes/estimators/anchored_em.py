@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.panel import Panel, align
+from hero_bayes.data.panel import SWAPPED, Panel, align
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import em_kernels, kernels
 from hero_bayes.estimators.information import labeler_covariance
@@ -132,11 +132,14 @@ def gold_rates(data: AnchorData) -> GoldRates:
     n_negative, n_positive = (c[0::2] + c[1::2] for c in counts)
     for truth, total in ((0, n_negative.sum()), (1, n_positive.sum())):
         if total == 0:
-            n_gold = int(np.isfinite(data.gold).sum())
+            known = np.isfinite(data.gold)
+            n_gold = int(known.sum())
+            swapped = n_gold and not (known & (data.group_idx >= 0)).any()
             raise Refusal(
                 f"no labeled item with gold {truth}: the {n_gold} gold labels cannot anchor both "
                 "sensitivity and specificity. Add expert labels until both classes occur, or use "
                 'method="dawid_skene" or "majority_vote", which need no gold (and correct no bias).'
+                + (f" Note: {SWAPPED}" if swapped else "")
             )
     right_positive, right_negative = counts[1, 1::2], counts[0, 0::2]
     return GoldRates(

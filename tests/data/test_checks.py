@@ -66,7 +66,10 @@ def test_no_gold_and_gold_of_one_class():
 
 def test_gold_in_the_current_round_counts():
     current = read(C_TABLE, C_ITEMS.assign(gold=np.arange(60) % 2))
-    assert len(check(HISTORY.without_gold(), current)) == 0
+    assert len(check(HISTORY, current)) == 0
+    assert only(check(HISTORY.without_gold(), current), "gold_in_current_only").severity == (
+        "warning"
+    )
 
 
 def test_few_gold():
@@ -136,10 +139,10 @@ def test_repeats_kept():
     assert "3 labels in current repeating" in finding.message
 
 
-def test_labeler_ids_that_differ_by_case_or_blanks():
-    renamed = C_TABLE.assign(labeler=C_TABLE["labeler"].replace({"d": "D ", "c": " C"}))
+def test_labeler_ids_that_differ_by_case_but_not_by_blanks():
+    renamed = C_TABLE.assign(labeler=C_TABLE["labeler"].replace({"d": "D", "c": " c"}))
     messages = {f.code: f.message for f in check(HISTORY, read(renamed, C_ITEMS))}
-    assert "' C', 'c'; 'D ', 'd'" in messages["similar_labeler_ids"]
+    assert "labelers: 'D', 'd'" in messages["similar_labeler_ids"]
 
 
 def test_items_in_both_rounds():
@@ -208,8 +211,14 @@ def test_few_labelers():
 def test_small_history():
     history = HISTORY.select(items=HISTORY.items[:60])
     assert only(check(history, CURRENT), "small_history").severity == "warning"
+    for shrink in ("optimal", None):
+        assert len(check(history, CURRENT, shrink=shrink)) == 0
     bare = [dataclasses.replace(labels, covariates={}) for labels in (history, CURRENT)]
-    assert only(check(*bare), "small_history").severity == "note"
+    assert len(check(*bare)) == 0
+    texts = [
+        dataclasses.replace(labels, texts={"words": labels.items.astype(object)}) for labels in bare
+    ]
+    assert only(check(*texts), "small_history").severity == "warning"
 
 
 def test_empty_rounds_raise_nothing():

@@ -86,7 +86,7 @@ def test_label_outside_names_values_counts_rows_and_remedy():
     refused(r"'yes' \(2x\), 'no' \(1x\) in rows 0, 1, 2", TABLE.assign(label=["yes", "no", "yes"]))
     refused(r"nan.*inf", TABLE.assign(label=["nan", np.inf, 1]))
     many = pd.DataFrame({"item": range(9), "labeler": "a", "label": range(2, 11)})
-    refused(r"and 1 more values in rows 0, 1, 2, 3, 4 and 4 more", many)
+    refused(r"and 1 more value in rows 0, 1, 2, 3, 4 and 4 more", many)
 
 
 def test_several_problems_are_told_at_once():
