@@ -98,7 +98,8 @@ def _without_class(table: pd.DataFrame) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "labelers_without_gold",
-                f"{len(names):,} of {len(table):,} labelers have no label on gold of class {cls}: "
+                f"{len(names):,} of {number_of(len(table), 'labeler')} "
+                f"{'has' if len(names) == 1 else 'have'} no label on gold of class {cls}: "
                 f"{some(names)}",
                 "give them gold items to label, or use a model that pools labelers",
             )
@@ -113,8 +114,9 @@ def _no_better_than_chance(table: pd.DataFrame) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "no_better_than_chance",
-            f"{len(poor):,} of {len(judged):,} labelers with {MIN_GOLD_TO_JUDGE} gold items of "
-            f"each class do no better on them than chance: {some(poor)}",
+            f"{len(poor):,} of {number_of(len(judged), 'labeler')} with {MIN_GOLD_TO_JUDGE} gold "
+            f"items of each class {'does' if len(poor) == 1 else 'do'} no better on them than "
+            f"chance: {some(poor)}",
             "see whether their labels are flipped (positive=); else leave them out",
         )
 

@@ -80,8 +80,9 @@ def _labelers(history: "Labels", current: "Labels") -> Iterator[Finding]:
         yield Finding(
             "warning",
             "unseen_labelers",
-            f"{len(panel.unseen):,} of {current.n_labelers:,} current labelers are unseen in "
-            f"history and have no gold: {some(panel.unseen)}, with "
+            f"{len(panel.unseen):,} of {current.n_labelers:,} current labelers "
+            f"{'is' if len(panel.unseen) == 1 else 'are'} unseen in history and "
+            f"{'has' if len(panel.unseen) == 1 else 'have'} no gold: {some(panel.unseen)}, with "
             f"{labels / max(current.n_labels, 1):.0%} of the current labels",
             'their labels are left out, except by models that pool labelers (model="pooled"); let '
             "them judge history items with gold",

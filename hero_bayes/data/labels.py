@@ -344,7 +344,7 @@ class Labels:
 
     def without_gold(self) -> "Labels":
         """Withhold all gold."""
-        return dataclasses.replace(self, gold=np.full(self.n_items, np.nan))
+        return dataclasses.replace(self, gold=np.full(self.n_items, np.nan), gold_abstained=0)
 
     def with_gold(self, gold: Any) -> "Labels":
         """Replace the gold by a Series indexed by item id, or an array in the order of `items`.

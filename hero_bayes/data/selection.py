@@ -171,7 +171,7 @@ def with_gold(labels: "Labels", gold: Any) -> "Labels":
                 f"the gold has {len(numbers):,} entries, the table has {labels.n_items:,} items; "
                 "pass a Series indexed by item id to give gold for some"
             )
-        return dataclasses.replace(labels, gold=numbers)
+        return dataclasses.replace(labels, gold=numbers, gold_abstained=0)
     codes, ids = read_ids(pd.Series(gold.index.to_numpy()))
     found = ids[codes[codes >= 0]]
     if len(found) < len(codes) or len(set(found)) < len(found):
@@ -182,7 +182,7 @@ def with_gold(labels: "Labels", gold: Any) -> "Labels":
         raise DataError(f"gold for items that are not in the table: {some(unknown)}")
     result = np.full(labels.n_items, np.nan)
     result[[position[name] for name in found]] = numbers
-    return dataclasses.replace(labels, gold=result)
+    return dataclasses.replace(labels, gold=result, gold_abstained=0)
 
 
 def _item_mask(labels: "Labels", items: Any) -> Mask:

@@ -98,7 +98,7 @@ def test_labelers_without_gold_of_a_class():
     on_ones = H_TABLE["item"].isin(H_ITEMS.loc[H_ITEMS["gold"] == 1, "item"])
     history = read(H_TABLE[~(on_ones & (H_TABLE["labeler"] == "b"))], H_ITEMS)
     finding = only(check(history, CURRENT), "labelers_without_gold")
-    assert "1 of 4 labelers have no label on gold of class 1: 'b'" in finding.message
+    assert "1 of 4 labelers has no label on gold of class 1: 'b'" in finding.message
 
 
 def test_constant_covariate():
