@@ -13,10 +13,7 @@ from hero_bayes.data.identifiers import canonical_order
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
 
-__all__ = ["SWAPPED", "Panel", "align", "swap_hint"]
-
-#: Said where the current round has gold and history has none.
-SWAPPED = "gold is in the current table only: are history and current swapped?"
+__all__ = ["Panel", "align", "swap_hint"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,9 @@ class Panel:
 
 def swap_hint(history: "Labels", current: "Labels") -> str:
     """Say that gold is in the current round only, as it is where two rounds change places."""
-    return SWAPPED if current.n_gold and not history.n_gold else ""
+    if history.n_gold or not current.n_gold:
+        return ""
+    return "gold is in the current table only: are history and current swapped?"
 
 
 def align(history: "Labels", current: "Labels", unseen: str = "drop") -> Panel:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import hero_bayes as hb
 from hero_bayes.data.checks import Finding, Findings, check
 from hero_bayes.data.covariates import TextCovariates
 from hero_bayes.data.labels import Labels
@@ -250,3 +251,36 @@ def test_every_finding_has_a_remedy(labels):
     for finding in check(labels, labels):
         assert finding.message
         assert finding.remedy
+
+
+def test_one_table_without_gold_may_be_a_current_round():
+    assert only(check(CURRENT), "no_gold").severity == "note"
+    assert all(f.severity != "error" for f in check(CURRENT))
+
+
+def test_rounds_that_changed_places():
+    finding = next(f for f in check(CURRENT, HISTORY) if f.code == "gold_in_current_only")
+    assert "are history and current swapped?" in finding.message
+    assert "pass the table with gold as history" in finding.remedy
+    assert "gold_in_current_only" not in check(HISTORY, HISTORY).codes
+    assert "gold_in_current_only" not in check(HISTORY.without_gold(), CURRENT).codes
+
+
+@pytest.mark.parametrize("method", ["score", "gold_rates", "hero1", "hero2"])
+def test_refusals_of_rounds_that_changed_places_say_so(method):
+    ones = HISTORY.with_gold(np.where(HISTORY.gold == 1, 1, np.nan))
+    with pytest.raises(hb.Refusal, match="current table only: are history and current swapped"):
+        hb.estimate(CURRENT, ones, method)
+    with pytest.raises(hb.Refusal) as caught:
+        hb.estimate(ones, CURRENT, method)
+    assert "swapped" not in str(caught.value)
+
+
+def test_fits_of_rounds_that_changed_places_say_so():
+    gate = hb.diagnose(hb.fit(CURRENT, HISTORY, random_seed=1))
+    assert any("are history and current swapped?" in reason for reason in gate.reasons)
+    with pytest.raises(hb.Refusal, match="are history and current swapped"):
+        hb.fit(CURRENT, HISTORY, model="score", random_seed=1)
+    for rounds, said in (((CURRENT, HISTORY), True), ((HISTORY, CURRENT), False)):
+        fitted = hb.fit(*rounds, model="hero", mode="map", random_seed=1)
+        assert ("swapped?" in str(hb.summary(fitted))) is said
