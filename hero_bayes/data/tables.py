@@ -275,7 +275,8 @@ def need_scalars(table: str, frame: pd.DataFrame, columns: Iterable[str]) -> Non
                 remedy = f"keep one entry of each, as in table[{column!r}].str[{key!r}]"
             else:
                 remedy = f"give each value a row of its own, as in table.explode({column!r})"
-            shown = repr(cell) if len(repr(cell)) <= CELL_SHOWN else f"a {type(cell).__name__}"
+            shown = " ".join(repr(cell).split())
+            shown = shown if len(shown) <= CELL_SHOWN else f"a {type(cell).__name__}"
             problems.append(
                 f"column {column!r} of {table} holds {shown} in {row_list(rows)}, where one value "
                 f"is needed: {remedy}"
