@@ -172,8 +172,8 @@ def _gold_meaning(
     if no is None and "1" in others and others <= PLAIN.keys() and counted and plain:
         raise DataError(
             f"gold {_told(gold, {'1'})} can be read in two ways: as the label that is not {yes!r}, "
-            "so that it means 0, or as plain 0 and 1, so that it means 1; negative=1 takes the "
-            "first, negative=0 the second"
+            'so that it means 0, or as plain 0 and 1, so that it means 1; negative="1" takes the '
+            'first, negative="0" the second'
         )
     meaning = {yes: 1} if no is None else {yes: 1, no: 0}
     odd, own = said & PLAIN.keys() - meaning.keys(), said & meaning.keys() - PLAIN.keys()

@@ -73,9 +73,9 @@ REFUSED = {
     ),
     "labels hold one number": (
         [2, 2], [1, 1], dict(positive=2),
-        r"gold '1' in rows 0, 1 .*two ways: .*negative=1 takes the first, negative=0 the second",
+        r"gold '1' in rows 0, 1 .*two ways.*negative=.1. takes the first, negative=.0. the second",
     ),
-    "labels hold one number, 0 and 1": ([2, 2], [0, 1], dict(positive=2), r"negative=1 takes"),
+    "labels hold one number, 0 and 1": ([2, 2], [0, 1], dict(positive=2), r'negative="1" takes'),
     "labels hold -1 only": ([-1, -1], [1, 1], dict(positive=-1), r"the label that is not '-1'"),
     "0 is no verdict, 1 is no label": (
         ["yes", "no"], [0, 1], dict(positive="yes", abstain=[0]),
