@@ -17,7 +17,9 @@ from hero_bayes.cli.reading import (
     Round,
     build,
     check_columns,
+    negative_of,
     parse_columns,
+    prepared,
     read_round,
     split_items,
 )
@@ -131,7 +133,12 @@ def examine(
         split = _shared_items(items, rounds, options)
         if split is not None:
             rounds, shared_items = split, items
-    words = read_words(_label_columns(rounds, recognised), options)
+    try:
+        words = read_words(
+            [prepared(s, options)["labels"].column("label") for s in rounds], options
+        )
+    except DataError as error:
+        return replace(found, problem=in_flags(str(error)))
     found = replace(
         found,
         rounds=tuple(rounds),
@@ -182,23 +189,14 @@ def _shared_items(
     return None if common else split
 
 
-def _label_columns(rounds: Sequence[Round], recognised: Recognised) -> list:  # type: ignore[type-arg]
-    from hero_bayes.data.tables import prepare
-
-    columns = []
-    for source in rounds:
-        known = {r: n for r, n in recognised.columns.items() if n in source.labels.columns}
-        columns.append(prepare("labels", source.labels, known).column("label"))
-    return columns
-
-
 def _build(found: Checked) -> Checked:
     """Build the labels, with the settings that the errors name where the caller left them open."""
     options, assumed, built = found.options, list(found.assumed), []
+    negative = negative_of(found.rounds, options)
     for source in found.rounds:
         while True:
             try:
-                built.append(build(source, options))
+                built.append(build(source, options, negative))
                 break
             except DataError as error:
                 said = str(error)
@@ -212,7 +210,7 @@ def _build(found: Checked) -> Checked:
                 else:
                     raise
     if options != found.options:  # every round is read with the same settings
-        built = [build(source, options) for source in found.rounds]
+        built = [build(source, options, negative) for source in found.rounds]
     return replace(found, options=options, assumed=tuple(assumed), labels=tuple(built))
 
 

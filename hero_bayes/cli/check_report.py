@@ -192,7 +192,7 @@ def _columns(report: Report, found: "Checked") -> None:
         cells = [[use.file, *row] for use, row in zip(uses, cells, strict=True)]
     report.table(columns, cells, wide=("column",))
     if not found.labels:  # else the summary of each table says it
-        left = [str(reading_of(*source.frames)) for source in found.rounds]
+        left = [str(reading_of(*source.tables.values())) for source in found.rounds]
         for source, said in zip(found.rounds, left, strict=True):
             if said:
                 report.text(f"\n{join([path.name for path in source.paths])}: {said}")

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,17 +81,24 @@ def recognise(
     covariates : sequence of str
         From ``--covariate``.
     """
+    from hero_bayes.data.tables import place_renames
+
     columns = dict(given)
     uses: list[ColumnUse] = []
     missing: list[str] = []
     seen: set[str] = set()
     for source in rounds:
+        placed = place_renames(columns, source.tables)
         tables: list[tuple[Path, pd.DataFrame, Sequence[str]]] = []
         tables.append((source.labels_path, source.labels, REQUIRED))
         if source.items_path is not None and source.items is not None:
             tables.append((source.items_path, source.items, ("item",)))
         for path, frame, required in tables:
-            roles, guessed = _roles(frame, required, columns)
+            table = "labels" if frame is source.labels else "items"
+            # Gold is looked for in the items table where there is one.
+            elsewhere = table == "labels" and source.items is not None
+            known = {*columns, *(["gold"] if elsewhere else [])}
+            roles, guessed = _roles(frame, required, placed[table], known)
             columns |= guessed
             missing += [role for role in required if role not in roles]
             if str(path) not in seen:
@@ -101,9 +108,12 @@ def recognise(
 
 
 def _roles(
-    frame: "pd.DataFrame", required: Sequence[str], columns: Mapping[str, str]
+    frame: "pd.DataFrame",
+    required: Sequence[str],
+    columns: Mapping[str, str],
+    known: Collection[str],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Role to column, and the part of it that was guessed."""
+    """Role to column, and the part of it that was guessed; known roles are not guessed."""
     from hero_bayes.data.tables import ALIASES, ITEM_ROLES, LABELER_ROLES, reading_of
 
     names = [str(name) for name in frame.columns]
@@ -126,12 +136,12 @@ def _roles(
         if role == "gold":
             free = [name for name in free if _two_valued(frame[name])]
         likely = _likely(role, free)
-        if likely is not None and role not in columns:
+        if likely is not None and role not in known:
             roles[role] = guessed[role] = likely
     lacking = [role for role in required if role not in roles]
     unnamed = reading_of(frame).unnamed
     free = [name for name in names if name not in roles.values() and name not in unnamed]
-    if len(lacking) == 1 and len(free) == 1 and lacking[0] not in columns:
+    if len(lacking) == 1 and len(free) == 1 and lacking[0] not in known:
         roles[lacking[0]] = guessed[lacking[0]] = free[0]
     return roles, guessed
 
@@ -149,7 +159,9 @@ def _likely(role: str, names: Sequence[str]) -> str | None:
 
 def _two_valued(column: "pd.Series[Any]") -> bool:
     """Whether a column can be gold: a reference text must not be taken for it."""
-    return bool(column.nunique() <= 2)
+    from hero_bayes.data.tables import no_scalars
+
+    return not len(no_scalars(column)) and bool(column.nunique() <= 2)
 
 
 def _spelling(name: str) -> str:

@@ -10,7 +10,7 @@ from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.reading import (
     ReadingOptions,
-    build,
+    build_rounds,
     check_columns,
     parse_columns,
     read_round,
@@ -111,7 +111,7 @@ def estimate(
     rows = comparison_rows(table)
     if all(row["refused"] for row in rows):
         raise Refusal("\n".join(f"{row['method']}: {row['reason']}" for row in rows))
-    findings = _findings(past, now)
+    findings = _findings(past, now, shrink if "hero2" in methods else None)
     sentence = _sentence(rows, findings, prob)
     if as_json:
         _print_json(rows, findings, past, now, prob, unused, sentence)
@@ -157,7 +157,7 @@ def _read(
     if items is not None:
         sources, unused, _ = split_items(items, sources, options)
     check_columns(options.columns, sources)
-    built = [build(source, options) for source in sources]
+    built = build_rounds(sources, options)
     return (built[0] if history is not None else None), built[-1], unused
 
 
@@ -189,13 +189,13 @@ def _compare(
     )
 
 
-def _findings(history: "Labels | None", current: "Labels") -> "Findings | None":
+def _findings(history: "Labels | None", current: "Labels", shrink: str | None) -> "Findings | None":
     """What is dangerous in the pair; without history there is no pair to judge."""
     if history is None:
         return None
     from hero_bayes.data.checks import check
 
-    return check(history, current)
+    return check(history, current, shrink=shrink)
 
 
 def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: float) -> str:
@@ -222,8 +222,8 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
             text += f", where the majority vote says {percent(vote['estimate'])}"
         if edge:
             text += (
-                f" ({number_of(edge, 'labeler rate')} at 0 or 1: prefer {TITLES['score']} or a fit of "
-                "model auto to the other anchored methods)"
+                f" ({number_of(edge, 'labeler rate')} at 0 or 1: prefer {TITLES['score']} or a fit "
+                "of model auto to the other anchored methods)"
             )
         said.append(text)
     sentence = "; ".join(said[:GROUPS_TOLD])

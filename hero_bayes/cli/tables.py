@@ -120,6 +120,7 @@ def data_counts(labels: "Labels | None") -> dict[str, Any] | None:
         "labels": labels.n_labels,
         "gold_positive": int((labels.gold == 1).sum()),
         "gold_negative": int((labels.gold == 0).sum()),
+        "gold_abstained": labels.gold_abstained,
         "abstentions": len(labels.abstained_item),
         "items_dropped": labels.items_dropped,
         "repeats_resolved": labels.repeats_resolved,

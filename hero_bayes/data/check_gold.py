@@ -26,15 +26,25 @@ def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
     Parameters
     ----------
     rounds : sequence of Labels
-        History, and the current round where there is one: its gold is used too.
+        History, and the current round where there is one: its gold is used too. One table alone
+        may be a current round, which needs no gold.
     """
+    silent = sum(labels.gold_abstained for labels in rounds)
+    if silent:
+        yield Finding(
+            "note",
+            "gold_abstained",
+            f"no verdict of the expert on {number_of(silent, 'item')}: no gold there",
+            "if the word is a verdict in the gold, leave it out of abstain=",
+        )
     gold = np.concatenate([labels.gold for labels in rounds])
     counts = {cls: int((gold == cls).sum()) for cls in (1, 0)}
     if not sum(counts.values()):
         yield Finding(
-            "error",
+            "error" if len(rounds) > 1 else "note",
             "no_gold",
-            "no item has gold: only majority_vote and dawid_skene can answer",
+            "no item has gold: only majority_vote and dawid_skene can answer"
+            + ("" if len(rounds) > 1 else " without a history that has"),
             "have experts judge some history items of each kind and pass them as the gold column",
         )
         return
@@ -88,7 +98,8 @@ def _without_class(table: pd.DataFrame) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "labelers_without_gold",
-                f"{len(names):,} of {len(table):,} labelers have no label on gold of class {cls}: "
+                f"{len(names):,} of {number_of(len(table), 'labeler')} "
+                f"{'has' if len(names) == 1 else 'have'} no label on gold of class {cls}: "
                 f"{some(names)}",
                 "give them gold items to label, or use a model that pools labelers",
             )
@@ -103,8 +114,9 @@ def _no_better_than_chance(table: pd.DataFrame) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "no_better_than_chance",
-            f"{len(poor):,} of {len(judged):,} labelers with {MIN_GOLD_TO_JUDGE} gold items of "
-            f"each class do no better on them than chance: {some(poor)}",
+            f"{len(poor):,} of {number_of(len(judged), 'labeler')} with {MIN_GOLD_TO_JUDGE} gold "
+            f"items of each class {'does' if len(poor) == 1 else 'do'} no better on them than "
+            f"chance: {some(poor)}",
             "see whether their labels are flipped (positive=); else leave them out",
         )
 

@@ -112,6 +112,11 @@ def find_roles(frame: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, str
             f"{some(('prompt', *ALIASES['prompt']), 20)}, or say which with "
             'columns={"prompt": ...}'
         )
+    # The index of a generation may be its run, and nothing else serves twice.
+    shared = roles.get("run") is not None and roles.get("run") == roles.get("generation")
+    told = [entry for entry in roles.items() if not (shared and entry[0] == "run")]
+    tables.need_one_role("the generations", told)
+    tables.need_scalars("the generations", frame, roles.values())
     return roles
 
 

@@ -72,6 +72,13 @@ class Generations:
     missing_generation: NDArray[np.object_] | None = None
     reading: tables.Reading = field(default_factory=tables.Reading)
 
+    def __new__(cls, *fields: Any, **named: Any) -> Self:
+        """Refuse tables, which `from_frame` reads."""
+        first = fields[0] if fields else named.get("prompts")
+        makers = "hb.difficulty.Generations.from_frame(frame), from_csv or from_parquet"
+        tables.need_arrays("hb.difficulty.Generations", first, makers)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
         for name, value in vars(self).copy().items():

@@ -34,9 +34,9 @@ Coded = tuple[NDArray[np.int64], NDArray[np.object_]]
 
 
 def id_string(value: Any) -> str | None:
-    """Return the id as a string: 1, "1", 1.0 and ``np.int8(1)`` are one id; missing gives None."""
+    """Return the id as a string: 1, " 1", 1.0 and ``np.int8(1)`` are one id; missing gives None."""
     if isinstance(value, str):
-        return str(value) if value.strip() else None
+        return str(value).strip() or None
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, bool | np.bool_):

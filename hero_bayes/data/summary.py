@@ -32,6 +32,8 @@ class LabelsSummary:
         What is no label.
     reading : Reading
         What reading the files left out.
+    gold_abstained : int
+        Items on which the expert gave no verdict.
     without_gold_positive, without_gold_negative : tuple of str
         Labelers with no label on gold of that class.
     groups : mapping of group name to (items, items with gold)
@@ -58,17 +60,21 @@ class LabelsSummary:
     groups: dict[str, tuple[int, int]]
     unseen: tuple[str, ...] | None = None
     unseen_labels: int = 0
+    gold_abstained: int = 0
 
     def __str__(self) -> str:
         """One fact a line."""
         low, middle, high = self.labels_per_item
         gold = self.gold_positive + self.gold_negative
+        silent = ""
+        if self.gold_abstained:
+            silent = f"; no verdict of the expert on {number_of(self.gold_abstained, 'more item')}"
         lines = [
             f"{number_of(self.items, 'item')}, {number_of(self.labelers, 'labeler')}, "
             f"{number_of(self.labels, 'label')}",
             f"labels per item: min {low:,}, median {middle:,g}, max {high:,}",
             f"gold: {number_of(gold, 'item')} ({self.gold_positive:,} of class 1, "
-            f"{self.gold_negative:,} of class 0)",
+            f"{self.gold_negative:,} of class 0){silent}",
             f"abstentions: {self.abstentions:,}",
         ]
         if gold:
@@ -132,6 +138,7 @@ def summarise(labels: "Labels", history: "Labels | None" = None) -> LabelsSummar
         groups={name: (int(n), int(g)) for name, n, g in zip(names, sizes, golds, strict=True)},
         unseen=None if unseen is None else tuple(labels.labelers[unseen]),
         unseen_labels=0 if unseen is None else int(labels.labels_per_labeler[unseen].sum()),
+        gold_abstained=labels.gold_abstained,
     )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.panel import Panel
+from hero_bayes.data.panel import Panel, swap_hint
 from hero_bayes.estimators.gold_error import EXACT, GoldError, log_seen, with_gold_evidence
 from hero_bayes.estimators.item_scores import vote_logit
 from hero_bayes.estimators.label_laws import (
@@ -124,6 +124,7 @@ def shortfall(panel: Panel) -> Shortfall | None:
     counts = [int((past.gold[labeled] == truth).sum()) for truth in (0, 1)]
     if min(counts) >= FEWEST_GOLD:
         return None
+    hint = swap_hint(past, now)
     lacking = " and ".join(f"gold {c}" for c in (0, 1) if counts[c] < FEWEST_GOLD)
     return Shortfall(
         "gold",
@@ -131,7 +132,8 @@ def shortfall(panel: Panel) -> Shortfall | None:
         FEWEST_GOLD,
         f"labeled history items with gold 0: {counts[0]}, with gold 1: {counts[1]}, at least "
         f"{FEWEST_GOLD} of each class needed: the labels cannot be calibrated. Add expert labels "
-        f"of {lacking} to the history; some 25 of each class make the interval useful",
+        f"of {lacking} to the history; some 25 of each class make the interval useful"
+        + (hint and f"; {hint}"),
     )
 
 

@@ -141,15 +141,15 @@ def find_mode(posterior: LinePosterior) -> tuple[FloatArray, FloatArray, FloatAr
     return at, *posterior.slopes(at)[1:]
 
 
-def check_gold(gold: FloatArray) -> None:
-    """Refuse to calibrate on fewer than two gold items of a class."""
+def check_gold(gold: FloatArray, hint: str = "") -> None:
+    """Refuse to calibrate on fewer than two gold items of a class; ``hint`` is added."""
     for truth in (0, 1):
         count = int((gold == truth).sum())
         if count < FEWEST_GOLD:
             raise Refusal(
                 f"score needs at least {FEWEST_GOLD} labeled history items with gold {truth} and "
                 f"got {count}: the scores cannot be calibrated. Add expert labels to the history; "
-                "some 25 of each class make the interval useful"
+                "some 25 of each class make the interval useful" + (hint and f"; {hint}")
             )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.panel import swap_hint
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
 from hero_bayes.estimators.item_scores import ItemScores, score_sets
@@ -190,7 +191,7 @@ def calibrated_groups(scores: ItemScores) -> tuple[NDArray[np.bool_], IntArray, 
     """
     past = scores.panel.history
     known = past.has_gold & scores.history_used
-    check_gold(past.gold[known])
+    check_gold(past.gold[known], swap_hint(past, scores.panel.current))
     if not scores.current_used.any():
         raise Refusal(
             "no labeler of the current round is known from history; history says nothing about "

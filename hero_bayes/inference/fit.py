@@ -12,6 +12,7 @@ from pytensor.graph.traversal import ancestors
 
 from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.panel import swap_hint
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
 from hero_bayes.inference.current import CurrentRound, at_mode, current_round
@@ -168,6 +169,8 @@ def fit(
     provenance = Provenance(chosen.name, mode, posterior, random_seed, priors)
     tree = assemble(result, program, history, current, provenance, criticism=mode != "map")
     tree.attrs.update(chosen.attributes)
+    if hint := swap_hint(history, current):
+        tree.attrs["notes"] = "\n".join(filter(None, (tree.attrs.get("notes"), hint)))
     return tree
 
 

@@ -2,7 +2,10 @@ import json
 import random
 import shlex
 
+import pandas as pd
 import pytest
+
+from hero_bayes.cli.exit_codes import BAD_DATA
 
 
 @pytest.fixture
@@ -308,3 +311,140 @@ def test_paths_and_commands_stay_on_one_line(cli, tmp_path, folder):
     strange = tmp_path / folder / "strange.csv"
     strange.write_text("p,q,r\n1,2,1\n")
     assert any(str(strange) in line for line in cli("check", strange).out.splitlines())
+
+
+LABELS = "item,labeler,label\n" + "".join(
+    f"{i},{r},{(i + r) % 2}\n" for i in range(6) for r in (0, 1)
+)
+ITEMS = "item,label\n" + "".join(f"{i},{i % 2}\n" for i in range(6))
+
+
+def test_gold_by_a_name_that_the_labels_have_comes_from_the_items(cli, write):
+    past, items = write("past.csv", LABELS), write("gold.csv", ITEMS)
+    now = write("now.csv", LABELS.replace("\n", "\nc").removesuffix("c"))
+    told = told_as_json(
+        cli("check", past, items, "--current", now, "--column", "gold=label", "--json")
+    )
+    serves = {(use["file"], use["column"]): use["serves_as"] for use in told["columns"]}
+    assert serves["past.csv", "label"] == serves["now.csv", "label"] == "label"
+    assert serves["gold.csv", "label"] == "gold"
+    counts = {role: data["gold_positive"] for role, data in told["data"].items()}
+    assert counts == {"history": 3, "current": 0}
+    command = shlex.split(told["next_command"])
+    done = cli(*command[1:], "--method", "gold_rates", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["data"]["history"]["gold_positive"] == 3
+
+
+@pytest.mark.parametrize("command", [["check"], ["estimate", "--current"]])
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (
+            "gold=label",
+            "--column gold=label: column 'label' of the labels table is the label already",
+        ),
+        ("arm=item", "column 'item' of the labels table is the item already"),
+        ("item=label", "column 'label' of the labels table would serve as item and as label"),
+        ("gold=other", "--column gold=other: no table has a column 'other'; found 'item'"),
+    ],
+)
+def test_a_column_in_two_roles_is_refused(cli, write, command, column, said):
+    done = cli(*command, write("v.csv", LABELS), "--column", column)
+    assert done.code == BAD_DATA
+    assert said in " ".join((done.out + done.err).split())
+
+
+def test_gold_is_not_guessed_in_the_labels_where_there_are_items(cli, write):
+    lines = LABELS.splitlines()
+    beside = "\n".join([f"{lines[0]},truth", *(f"{line},1" for line in lines[1:])]) + "\n"
+    items = write("items.csv", "item,x\n" + "".join(f"{i},{i}\n" for i in range(6)))
+    told = told_as_json(cli("check", write("v.csv", beside), items, "--json"))
+    assert told["data"]["table"]["gold_positive"] == 0
+    assert told_as_json(cli("check", write("v.csv", beside), "--json"))["flags"] == [
+        "--column",
+        "gold=truth",
+    ]
+
+
+@pytest.mark.parametrize("column", ["item", "labeler", "label", "gold", "x"])
+@pytest.mark.parametrize("command", ["check", "estimate"])
+def test_cells_that_hold_lists_are_named(cli, tmp_path, command, column):
+    table = pd.DataFrame(
+        {"item": [1, 2], "labeler": "r", "label": [1, 0], "gold": [1, 0], "x": [0.5, 1.0]}
+    ).astype(object)
+    table[column] = table[column].map(lambda value: [value])
+    table.to_parquet(tmp_path / "v.parquet")
+    words = [tmp_path / "v.parquet", "--covariate", "x"]
+    done = cli(command, *(["--current"] if command == "estimate" else []), *words)
+    assert done.code == BAD_DATA
+    said = " ".join((done.out + done.err).split())
+    assert f"v.parquet: column '{column}' of the labels table holds array([" in said
+    assert "in rows 0, 1 (counted from 0), where one value is needed: give each value" in said
+    assert f"table.explode('{column}')" in said
+
+
+def test_lists_in_columns_that_are_not_read_are_passed_over(cli, tmp_path):
+    labels = pd.DataFrame({"item": [1, 2], "labeler": "r", "label": [1, 0], "t": [[1], [2, 3]]})
+    items = pd.DataFrame({"item": [1, 2], "truth": [[1], [0]], "d": [{"a": 1}, {"a": 2}]})
+    labels.to_parquet(tmp_path / "v.parquet")
+    items.to_parquet(tmp_path / "i.parquet")
+    told = told_as_json(cli("check", tmp_path / "v.parquet", tmp_path / "i.parquet", "--json"))
+    assert told["readable"]
+    assert told["covariate_candidates"] == []
+
+
+def coded(name, values, prefix=""):
+    return "item,labeler,label\n" + "".join(
+        f"{prefix}{i},r{j},{values[(i + j) % len(values)]}\n" for i in range(8) for j in range(3)
+    )
+
+
+def test_both_rounds_are_read_by_the_words_of_both(cli, write):
+    past, now = write("past.csv", coded("past", "12")), write("now.csv", coded("now", "2", "c"))
+    gold = write("gold.csv", "item,gold\n" + "".join(f"{i},{1 + i % 2}\n" for i in range(8)))
+    ones = write("now_gold.csv", "item,gold\nc0,1\nc1,1\n")
+    words = ["--current", now, "--current-items", ones, "--positive", "2", "--json"]
+    told = told_as_json(cli("check", past, gold, *words))
+    assert told["data"]["current"]["gold_negative"] == 2
+    done = cli("estimate", "--history", past, "--history-items", gold, *words)
+    assert json.loads(done.out)["data"]["current"]["gold_negative"] == 2
+    alone = cli("estimate", *words, "--method", "majority_vote")
+    assert alone.code == BAD_DATA
+    assert "--negative 1 takes the first, --negative 0 the second" in alone.err
+
+
+def test_rounds_with_another_negative_word_each_are_refused(cli, write):
+    past, now = write("past.csv", coded("past", "yn")), write("now.csv", coded("now", "ym", "c"))
+    words = ["--current", now, "--positive", "y"]
+    done = cli("estimate", "--history", past, *words)
+    assert done.code == BAD_DATA
+    assert "'n' in the labels table of past.csv, 'm' in the labels table of now.csv" in done.err
+    assert cli("check", past, *words).code == BAD_DATA
+
+
+def test_rounds_that_changed_places_are_told(cli, files):
+    words = ["--current", files.history, "--current-items", files.history_items]
+    told = told_as_json(cli("check", files.current, *words, "--json"))
+    assert "gold_in_current_only" in [f["code"] for f in told["findings"]]
+    done = cli("estimate", "--history", files.current, *words, "--method", "hero1")
+    assert "gold is in the current table only: are history and current swapped?" in done.out
+    assert "swapped" not in cli("check", files.history, files.items, "--current", files.current).out
+
+
+def test_small_history_is_told_where_covariates_have_factor_1(cli, files):
+    words = ["--history", files.history, "--items", files.items, "--current", files.current]
+    options = ["--covariate", "n_turns", "--json"]
+
+    def codes(*more):
+        return [f["code"] for f in told_as_json(cli("estimate", *words, *more))["findings"]]
+
+    assert "small_history" in codes(*options)
+    assert "small_history" not in codes(*options, "--shrink", "optimal")
+    assert "small_history" not in codes(*options, "--method", "hero1")
+    assert "small_history" not in codes("--json")
+
+
+def test_one_table_without_gold_gives_no_error(cli, files):
+    told = told_as_json(cli("check", files.current, "--json"))
+    assert not [f for f in told["findings"] if f["severity"] == "error"]
