@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy import stats
 
 from hero_bayes.data.identifiers import number_of
 from hero_bayes.difficulty.prompt_means import check_prob, squared_error, within_variance
@@ -68,12 +68,12 @@ def spread(n_correct: Codes, k: Codes) -> tuple[float, str]:
 def interval_of(
     mean: float, error: float, units: int, prob: float, limits: tuple[float, float]
 ) -> tuple[float, float]:
-    """Normal interval within the limits; a bound from the number of units where the error is 0."""
+    """Student t interval within the limits, units - 1 degrees of freedom; a bound of error 0."""
     check_prob(prob)
     low, high = limits
     tail = (1 - prob) / 2
     if math.isnan(error) or error == 0.0:
         other = 1 - tail ** (1 / units)
         return mean * (1 - other) + low * other, mean * (1 - other) + high * other
-    half = float(-ndtri(tail)) * error
+    half = float(-stats.t.ppf(tail, units - 1)) * error
     return max(mean - half, low), min(mean + half, high)

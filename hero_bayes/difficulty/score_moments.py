@@ -48,7 +48,7 @@ class Moments:
     identified : bool
         Whether sigma is.
     reason : str
-        Why something is NaN, or why an interval is no normal one; "" if all is well.
+        Why something is NaN, or why an interval is no Student t one; "" if all is well.
     model : str
         Whose moments these are.
     clustered : bool
@@ -75,7 +75,7 @@ class Moments:
     n_groups: int
 
     def interval(self, prob: float = 0.95) -> tuple[float, float]:
-        """Normal interval of mu, cut to [0, 1]; never of width zero.
+        """Student t interval of mu, cut to [0, 1]; never of width zero.
 
         Parameters
         ----------
@@ -84,11 +84,13 @@ class Moments:
 
         Notes
         -----
+        The degrees of freedom are the prompts (or groups of related ones) less one.
+
         Where all prompts have the same mean c (all correct, say), the standard error is 0 or
         unknown and says nothing. The share of prompts that would behave otherwise is then at most
         u = 1 - ((1 - prob)/2)^(1/n), exactly, and mu is within c (1 - u) and c (1 - u) + u. At
         c = 0 and c = 1 this is the interval of Clopper and Pearson over n prompts (groups).
-        Near 0 and 1 a normal interval over few unlike prompts is too narrow: fit a model there.
+        Near 0 and 1 such an interval over few unlike prompts is too narrow: fit a model there.
 
         Examples
         --------
