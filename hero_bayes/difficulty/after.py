@@ -69,6 +69,7 @@ def after_draws(
 ) -> After:
     """P(correct) of every prompt, scores, log-likelihoods and predicted counts, draw by draw."""
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    free = free_scores(generations, shape, rng.spawn(1)[0])
     n_cells, n_models = generations.k.size, generations.n_models
     kept = kept_draws(*shape, max(1, min(PROMPT_DRAWS, PROMPT_VALUES // n_cells)))
     scored = kept_draws(*shape, max(1, LOG_LIKELIHOOD_VALUES // generations.n_prompts))
@@ -102,7 +103,7 @@ def after_draws(
     groups = _groups(
         generations, posterior, (chances, log_likelihood, replicas), (kept, scored, predicted)
     )
-    scores = _scores(posterior, mean, averaged, free_scores(generations, shape, rng))
+    scores = _scores(posterior, mean, averaged, free)
     groups["law_check"] = law_check(generations, scores, replicas)
     if few:
         groups["these_prompts"] = xr.Dataset({"mu_these_prompts": scores.pop("mu_these_prompts")})
