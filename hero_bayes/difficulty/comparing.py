@@ -27,8 +27,8 @@ FloatArray = NDArray[np.float64]
 #: Differences of shares that differ by less are equal.
 EQUAL, DIGITS = 1e-12, 9
 EQUAL_REASON = "the differences are all equal: the two scores, unpaired, say how sure it is"
-#: Draws of a difference over new prompts.
-DRAWS = 4000
+#: Draws of a difference over new prompts, and of a score for its sd.
+DRAWS, FEWER = 4000, 1000
 
 
 def compare(
@@ -191,7 +191,7 @@ def on_new_prompts(pair: Pair, rng: np.random.Generator) -> tuple[FloatArray, fl
     n_units = int(pair.group.max()) + 1
     if n_units < 2:
         raise Refusal("the shared prompts are all in one prompt group; a comparison needs two")
-    apart = [score_draws([s], [pair.group], DRAWS, rng) for s in (pair.own_share, pair.other_share)]
+    apart = [score_draws([s], [pair.group], FEWER, rng) for s in (pair.own_share, pair.other_share)]
     unpaired = float(sum(scores.var(ddof=1) for scores in apart))
     share = pair.own_share - pair.other_share
     of_unit = np.bincount(pair.group, share) / np.bincount(pair.group)

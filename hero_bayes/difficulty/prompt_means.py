@@ -103,14 +103,30 @@ def within_variance(n_correct: Codes, k: Codes) -> Floats:
     -------
     float64 array (prompt)
         k / (k - 1) p-hat (1 - p-hat). A prompt with one generation has no estimate of its own and
-        gets the mean of the others (NaN if there are none).
+        gets the mean of the others (NaN if there are none), but no more than `most_within`.
     """
     share = n_correct / k
     own = share * (1.0 - share) * k / np.maximum(k - 1, 1)
     several = k > 1
     if several.all():
         return own
-    return np.where(several, own, own[several].mean() if several.any() else np.nan)
+    if not several.any():
+        return np.full(len(k), np.nan)
+    return np.where(several, own, min(float(own[several].mean()), most_within(n_correct, k)))
+
+
+def most_within(n_correct: Codes, k: Codes) -> float:
+    """The largest mean of p (1 - p) that prompts with one generation can have; 0 without any.
+
+    It is s (1 - s), s their share correct, drawn towards one half by three standard errors (nine
+    more prompts, half of them correct); a single prompt bounds nothing.
+    """
+    once = k == 1
+    size = int(once.sum())
+    if size < 2:
+        return float("inf") if size else 0.0
+    share = float(n_correct[once].sum() + 4.5) / (size + 9.0)
+    return share * (1.0 - share) * size / (size - 1)
 
 
 def squared_error(values: Floats, group: Codes) -> float:
