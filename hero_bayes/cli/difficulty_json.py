@@ -35,6 +35,7 @@ def write_json(found: Answer, source: Source, written: Sequence[Path]) -> None:
                 "rows": data.has_rows,
                 "fingerprint": data.fingerprint,
             },
+            "columns": [{**vars(use), "how": flags_of(use.how)} for use in data.column_uses],
             "findings": [vars(finding) for finding in in_words(data.findings)],
             "gate": {
                 "passed": found.gate.passed,

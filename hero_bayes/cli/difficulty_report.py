@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hero_bayes._version import __version__
 from hero_bayes.cli.difficulty_files import DATA_MAP
@@ -10,7 +11,11 @@ from hero_bayes.cli.difficulty_tables import REGIONS, Answer, flags_of, in_words
 from hero_bayes.cli.printing import Report
 from hero_bayes.cli.tables import finding_lines
 from hero_bayes.cli.wording import clip, percent, percent_range
+from hero_bayes.data.generation_columns import NOT_READ
 from hero_bayes.words import number_of
+
+if TYPE_CHECKING:
+    from hero_bayes.data.generations import Generations
 
 __all__ = ["REVIEW_ROWS", "Source", "sentence", "write"]
 
@@ -19,6 +24,8 @@ REVIEW_ROWS = 10
 POSTERIOR = ("new_prompts", "these_prompts")
 #: Longer names and values are cut.
 MODEL_WIDTH, CELL_WIDTH = 30, 40
+#: Columns that are named though they are not read.
+COLUMNS_SHOWN = 40
 #: Models that the last sentence names.
 MODELS_TOLD = 3
 SPEAKS_OF = (
@@ -64,6 +71,8 @@ def write(found: Answer, source: Source, written: Sequence[Path]) -> None:
     )
     if str(data.reading):
         report.text(f"on reading: {data.reading}")
+    if not source.bundled:
+        _columns(report, data)
     finding_lines(report, in_words(data.findings), ("error", "warning", "note"))
     _scores(report, found)
     _split(report, found)
@@ -78,6 +87,18 @@ def write(found: Answer, source: Source, written: Sequence[Path]) -> None:
         if written[-1].name != DATA_MAP:
             report.text(f"no {DATA_MAP}: without answers there is no consistency to draw")
     report.finding(sentence(found))
+
+
+def _columns(report: Report, data: "Generations") -> None:
+    """What each column of the file serves as."""
+    report.heading("columns")
+    rows = [[u.column, u.serves_as, flags_of(u.how)] for u in data.column_uses if u.how]
+    rest = [use.column for use in data.column_uses if not use.how]
+    if rest:
+        more = len(rest) - COLUMNS_SHOWN
+        said = ", ".join(rest[:COLUMNS_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+        rows.append([said, NOT_READ, ""])
+    report.table(("column", "serves as", "found"), rows, wide=("column",))
 
 
 def _scores(report: Report, found: Answer) -> None:

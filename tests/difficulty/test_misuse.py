@@ -99,6 +99,7 @@ def test_two_generations_say_little_of_consistency():
         == ["k = 2: S is at least -0.69, so high consistency says little"] * 2
     )
     more = pd.concat([ANSWERS, ANSWERS])
+    more["generation"] = range(len(more))
     assert room.data_map(more)["note"].tolist() == ["", ""]
     assert room.data_map(COUNTS.assign(k=4))["note"].unique().tolist() == [""]
 
