@@ -1,5 +1,7 @@
 """Arms of the current round against each other, from one joint posterior."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -148,6 +150,7 @@ def compare_arms(
             by_arm, remarks = by_prompt(fit, current, items, by_arm, seed)
     if paired:
         said.append(pairing_note(pairing, metric, n_shared, current is not None))
+    said += calibration_notes(fit, names)
     notes = [*said, *remarks, JOINT, *([WINNER] if len(names) > 2 else [])]
     if not gate.passed:
         notes = [f"The gate failed: {'; '.join(gate.reasons)}.", *notes]
@@ -238,6 +241,20 @@ def pairing_note(pairing: str, metric: str, n_shared: int, known: bool) -> str:
     if known:
         return f"{shared}: no prompt was answered by two arms."
     return f"{shared}: pass current= (with prompt ids) to pair arms by prompt."
+
+
+def calibration_notes(fit: xr.DataTree, names: dict[str, str]) -> list[str]:
+    """That arms were labeled by different labelers, and what the fit did about it."""
+    kinds = json.loads(str(fit.attrs.get("calibrated_apart", "[]")))
+    arms = [[arm for arm, group in names.items() if group in kind] for kind in kinds]
+    arms = [kind for kind in arms if kind]
+    if len(arms) < 2:
+        return []
+    return [
+        "Arms were labeled by different labelers, or got more labels an item than others "
+        f"({'; '.join(some(kind, 12) for kind in arms)}): where errors are shared, each was "
+        "calibrated on history's labels by its own labelers, and they share no calibration."
+    ]
 
 
 def comparison_dataset(

@@ -15,11 +15,12 @@ from hero_bayes.estimators.bin_posterior import (
     fitted_line,
 )
 from hero_bayes.estimators.gold_error import EXACT, GoldError
-from hero_bayes.estimators.item_scores import ItemScores, item_scores
+from hero_bayes.estimators.item_scores import ItemScores, score_sets
 from hero_bayes.estimators.tilt import (
     EVIDENCE_POWER,
     TiltDraws,
     calibrated_groups,
+    side_by_side,
     tilt,
     tilt_draws,
 )
@@ -58,10 +59,16 @@ class BinDraws(TiltDraws):
 
         0 for an item without a label of a known labeler.
         """
-        return self.item_log_ratio
+        return super().log_ratio if self.kinds else self.item_log_ratio
 
 
-def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Generator) -> BinDraws:
+def bin_draws(
+    scores: ItemScores,
+    *,
+    n_draws: int = 1_000,
+    rng: np.random.Generator,
+    groups: IntArray | None = None,
+) -> BinDraws:
     """Draws of the rates of all current groups, binned scores mixed by their evidence.
 
     Parameters
@@ -72,6 +79,8 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         Draws over all scores together.
     rng : numpy.random.Generator
         Source of randomness.
+    groups : int array, optional
+        The current groups to draw, all by default; rates of others mean nothing.
 
     Returns
     -------
@@ -108,7 +117,9 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         history_prevalence[rows] = q[head]
         by_item = ratio[head][:, one.bins.of(scores.current[c])]
         item_log_ratio[rows] = np.where(scores.current_used, by_item, 0.0)
-    prevalence, item_rate = _current(item_log_ratio, now, rng)
+    items = np.full(now.n_items, True) if groups is None else np.isin(now.group_idx, groups)
+    asked = now if groups is None else now.take_items(items)
+    prevalence, item_rate = _current(item_log_ratio[:, items], asked, rng)
     return BinDraws(
         scores=scores,
         groups=tuple(now.groups("current")),
@@ -237,10 +248,19 @@ def scored_draws(
             history, current, n_draws=n_draws, random_seed=random_seed, gold_error=gold_error
         )
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
-    scores = item_scores(history, current, random_seed=int(fold_seed))
-    if score is not None:
-        scores = only(scores, score)
+    every, kinds = score_sets(history, current, parts=1, random_seed=int(fold_seed))
     rng = np.random.default_rng(int(draw_seed))
-    if form == "bins":
-        return bin_draws(scores, n_draws=n_draws, rng=rng)
-    return tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error)
+    found: list[TiltDraws] = []
+    for kind in kinds:
+        scores = kind.sets[0] if score is None else only(kind.sets[0], score)
+        groups = kind.groups if len(kinds) > 1 else None
+        if form == "bins":
+            found.append(bin_draws(scores, n_draws=n_draws, rng=rng, groups=groups))
+        else:
+            found.append(
+                tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error, groups=groups)
+            )
+    if len(found) == 1:
+        return found[0]
+    every = every if score is None else only(every, score)
+    return replace(side_by_side([kind.groups for kind in kinds], found), scores=every)

@@ -152,7 +152,7 @@ def _score(draws: TiltDraws) -> Exact:
         calibration=_calibration(draws),
         sentence=f"labelers may share errors; {_weights(draws)}",
         notes=score_remarks(draws),
-        attributes=_trust(draws, 1.0),
+        attributes=_trust(draws, 1.0) | _apart(draws),
     )
 
 
@@ -172,6 +172,7 @@ def _auto(draws: AveragedDraws) -> Exact:
         notes=tuple(dict.fromkeys((*score_remarks(draws.tilt), *draws.notes))),
         attributes={
             **_trust(draws.tilt, float((~draws.independent).mean())),
+            **_apart(draws.tilt),
             "probability_independent": chance,
             "log_score_independent": draws.log_score_independent,
             "log_evidence_shared": draws.log_evidence_shared,
@@ -222,6 +223,12 @@ def _trust(draws: TiltDraws, share: float) -> dict[str, float]:
         "importance_draws": float(draws.effective_size[draws.weight > 0].min()),
         "negative_slope": float(draws.weight @ draws.negative_slope * share),
     }
+
+
+def _apart(draws: TiltDraws) -> dict[str, str]:
+    """Which groups were calibrated apart, as their labels come from different labelers."""
+    kinds = [[draws.groups[g] for g in groups] for groups, _ in draws.kinds]
+    return {"calibrated_apart": json.dumps(kinds)} if kinds else {}
 
 
 def _calibration(draws: TiltDraws) -> xr.Dataset:
