@@ -5,6 +5,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hero_bayes.data.covariates import Design
+from hero_bayes.data.prompts import prompt_clusters
 from hero_bayes.data.shift import covariate_shift, shift_notes
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
@@ -12,6 +13,7 @@ from hero_bayes.estimators.anchored_em import Anchored
 from hero_bayes.estimators.control_variate import Ridge, control_variate, standardise
 from hero_bayes.estimators.hero1 import anchored_details, anchored_remarks, hero1_solution
 from hero_bayes.estimators.prevalence import score_solution
+from hero_bayes.estimators.prompt_spread import clustered_variance
 from hero_bayes.estimators.report import score_estimate
 from hero_bayes.estimators.result import Estimate
 from hero_bayes.estimators.score import interior
@@ -78,13 +80,14 @@ def hero2(
         factor=factor,
         cross_fit=cross_fit,
     )
-    history_variance = float(np.var(design.history @ adjustment.gamma))
+    past = prompt_clusters(anchored.panel.history)
+    history_variance = clustered_variance(design.history @ adjustment.gamma, past)
     solution = score_solution(
         evidence,
         derivative_evidence,
         anchored.covariance[0],
         shift=adjustment.shift,
-        residual_variance=adjustment.residual_variance,
+        residual_variance=clustered_variance(adjustment.residual, evidence.cluster_idx),
         covariate_variance=factor**2 * history_variance / n_history,
     )
     shift = covariate_shift(design.history, x, design.names)

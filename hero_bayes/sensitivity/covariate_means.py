@@ -22,6 +22,7 @@ from hero_bayes.estimators.estimate import check_arguments
 from hero_bayes.estimators.hero1 import hero1_solution
 from hero_bayes.estimators.hero2 import shrink_factor
 from hero_bayes.estimators.prevalence import ScoreSolution, score_solution
+from hero_bayes.estimators.prompt_spread import clustered_variance
 from hero_bayes.estimators.score import interior
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ class _Adjuster:
             self.inside,
             self.covariance,
             shift=variate.shift,
-            residual_variance=variate.residual_variance,
+            residual_variance=clustered_variance(variate.residual, self.evidence.cluster_idx),
             covariate_variance=factor**2 * variance / effective,
         )
 
