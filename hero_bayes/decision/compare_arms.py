@@ -92,13 +92,11 @@ def compare_arms(
     -----
     The draws of one fit share the labelers: an error in a labeler's sensitivity moves all arms
     alike and cancels in part. Where arms answered the same prompts, prompts hard for all arms
-    cancel too. For every draw of the evidence, truths are drawn for all items and prompts get
-    weights, the same in all arms (Bayesian bootstrap [1]_); see `paired_rates`. Single arms keep
-    their posterior, or are widened to it; several items of one prompt in an arm count as related,
-    which widens it further. Truths are drawn item by item, so that with weak labels part of what
-    arms share is hidden and the paired interval is wider than it might be, not narrower.
-    ``item_rate`` speaks of the items at hand and ``prevalence_adjusted`` resamples items by itself:
-    both share labelers only.
+    cancel too. For every draw of the evidence, prompts get weights, the same in all arms (Bayesian
+    bootstrap [1]_), and the rate of each arm is the root of its weighted score equation; see
+    `paired_rates`. Single arms keep their posterior, or are widened to it; several items of one
+    prompt in an arm count as related. ``item_rate`` speaks of the items at hand and
+    ``prevalence_adjusted`` resamples items by itself: they are compared draw by draw.
 
     References
     ----------
@@ -214,7 +212,7 @@ def by_prompt(
 ) -> tuple[xr.DataArray, list[str]]:
     """Rates (chain, draw, arm) with prompts resampled jointly, and remarks on them."""
     names = [str(name) for name in own["arm"].to_numpy()]
-    found = resampled(fit, current, items, len(names), seed)
+    found = resampled(fit, current, items, own, seed)
     values, fitted = found.to_numpy(), own.to_numpy()
     rates, widened = with_spread(
         values.reshape(-1, len(names)), fitted.reshape(-1, fitted.shape[-1])
