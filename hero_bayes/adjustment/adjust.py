@@ -186,7 +186,8 @@ def adjust_group(
         unadjusted.append(root)
         adjusted.append(moved)
         gammas.append(variate.gamma)
-    shift = covariate_shift(past, x, features.names)
+    now = None if clusters[1] is None else clusters[1][item_idx]
+    shift = covariate_shift(past, x, features.names, (clusters[0], now))
     return GroupAdjustment(
         adjusted=np.array(adjusted),
         unadjusted=np.array(unadjusted),

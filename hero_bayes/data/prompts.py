@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 
-__all__ = ["PromptSlots", "prompt_clusters", "prompt_codes", "prompt_slots"]
+__all__ = ["PromptSlots", "clustered_variance", "prompt_clusters", "prompt_codes", "prompt_slots"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,21 @@ def prompt_clusters(labels: Labels) -> NDArray[np.int64] | None:
     if np.unique(labels.group_idx * size + code).size == code.size:
         return None
     return code
+
+
+def clustered_variance(
+    values: NDArray[np.float64], cluster_idx: NDArray[np.integer] | None
+) -> float:
+    """Squared standard error of a mean over n items, times n.
+
+    With clusters: G / (G - 1) times the sum over G clusters of (sum of the values - mean) squared,
+    by item. Without: the variance.
+    """
+    if cluster_idx is None:
+        return float(np.var(values))
+    code = np.unique(cluster_idx, return_inverse=True)[1]
+    total = np.bincount(code, weights=values - values.mean())
+    return float(total @ total) / values.size * total.size / max(total.size - 1, 1)
 
 
 def prompt_slots(labels: Labels, role: str) -> PromptSlots:

@@ -5,7 +5,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hero_bayes.data.covariates import Design
-from hero_bayes.data.prompts import prompt_clusters
+from hero_bayes.data.prompts import clustered_variance, prompt_clusters
 from hero_bayes.data.shift import covariate_shift, shift_notes
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
@@ -13,7 +13,6 @@ from hero_bayes.estimators.anchored_em import Anchored
 from hero_bayes.estimators.control_variate import Ridge, control_variate, standardise
 from hero_bayes.estimators.hero1 import anchored_details, anchored_remarks, hero1_solution
 from hero_bayes.estimators.prevalence import score_solution
-from hero_bayes.estimators.prompt_spread import clustered_variance
 from hero_bayes.estimators.report import score_estimate
 from hero_bayes.estimators.result import Estimate
 from hero_bayes.estimators.score import interior
@@ -80,8 +79,8 @@ def hero2(
         factor=factor,
         cross_fit=cross_fit,
     )
-    past = prompt_clusters(anchored.panel.history)
-    history_variance = clustered_variance(design.history @ adjustment.gamma, past)
+    clusters = prompt_clusters(anchored.panel.history), evidence.cluster_idx
+    history_variance = clustered_variance(design.history @ adjustment.gamma, clusters[0])
     solution = score_solution(
         evidence,
         derivative_evidence,
@@ -90,7 +89,7 @@ def hero2(
         residual_variance=clustered_variance(adjustment.residual, evidence.cluster_idx),
         covariate_variance=factor**2 * history_variance / n_history,
     )
-    shift = covariate_shift(design.history, x, design.names)
+    shift = covariate_shift(design.history, x, design.names, clusters)
     saved = 1.0 - solution.standard_error**2 / first.standard_error**2
     return score_estimate(
         solution,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.prompts import prompt_clusters
+from hero_bayes.data.prompts import clustered_variance, prompt_clusters
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import label_codes
-from hero_bayes.estimators.prompt_spread import clustered_variance, design_effect
+from hero_bayes.estimators.prompt_spread import design_effect
 from hero_bayes.estimators.score import Boundary, Profile, clamp_gold, interior, solve
 
 if TYPE_CHECKING:

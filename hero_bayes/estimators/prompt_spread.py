@@ -9,7 +9,6 @@ from hero_bayes.estimators import kernels
 from hero_bayes.estimators.score import clamp_gold, interior
 
 __all__ = [
-    "clustered_variance",
     "design_effect",
     "dirichlet",
     "rate_by_prompt",
@@ -29,19 +28,6 @@ def design_effect(psi: FloatArray, cluster_idx: IntArray) -> float:
     """
     total = np.bincount(cluster_idx, weights=psi)
     return max(float(total @ total) / max(float(psi @ psi), 1e-300), 1.0)
-
-
-def clustered_variance(values: FloatArray, cluster_idx: IntArray | None) -> float:
-    """Squared standard error of a mean over n items, times n.
-
-    With clusters: G / (G - 1) times the sum over G clusters of (sum of the values - mean) squared,
-    by item. Without: the variance.
-    """
-    if cluster_idx is None:
-        return float(np.var(values))
-    code = np.unique(cluster_idx, return_inverse=True)[1]
-    total = np.bincount(code, weights=values - values.mean())
-    return float(total @ total) / values.size * total.size / max(total.size - 1, 1)
 
 
 def dirichlet(
