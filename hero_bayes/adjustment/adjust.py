@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.covariates import Design, TextCovariates, design
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.prompts import prompt_clusters
+from hero_bayes.data.prompts import effective_size, prompt_clusters
 from hero_bayes.data.shift import covariate_shift, shift_notes
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
@@ -170,9 +170,8 @@ def adjust_group(
     n, n_history = x.shape[0], past.shape[0]
     even, even_history = np.full(n, 1.0 / n), np.full(n_history, 1.0 / n_history)
     # A covariate's mean is as uncertain as there are prompts.
-    known = n_history, n
-    if clusters[0] is not None and clusters[1] is not None:
-        known = np.unique(clusters[0]).size, np.unique(clusters[1][item_idx]).size
+    own = None if clusters[1] is None else clusters[1][item_idx]
+    known = effective_size(even_history, clusters[0]), effective_size(even, own)
     factor = shrink_factor(shrink, *known)
     middle = log_ratio.mean(axis=0)
     settings = Settings(fixed_ridge(middle, x, even, ridge), factor, cross_fit)
@@ -186,8 +185,7 @@ def adjust_group(
         unadjusted.append(root)
         adjusted.append(moved)
         gammas.append(variate.gamma)
-    now = None if clusters[1] is None else clusters[1][item_idx]
-    shift = covariate_shift(past, x, features.names, (clusters[0], now))
+    shift = covariate_shift(past, x, features.names, (clusters[0], own))
     return GroupAdjustment(
         adjusted=np.array(adjusted),
         unadjusted=np.array(unadjusted),

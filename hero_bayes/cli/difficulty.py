@@ -13,7 +13,7 @@ from hero_bayes.cli.wording import join
 from hero_bayes.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hero_bayes.data.generations import Generations
 
@@ -30,6 +30,21 @@ Columns = Annotated[
         help="Your column for one of ours, as in prompt=question_nr; repeatable. Roles: prompt, "
         "correct (or n_correct and k), model, answer, generation, prompt_group, run, "
         "answer_cluster.",
+    ),
+]
+
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="COLUMN=VALUE",
+        help="Read the rows with this value, as in filter=strict-match; repeatable.",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore", metavar="COLUMN", help="Pass over this column, whatever its name; repeatable."
     ),
 ]
 
@@ -66,6 +81,8 @@ def difficulty(
         typer.Option(metavar="NAME", help="Model that the others are compared to (the first)."),
     ] = None,
     column: Columns = None,
+    only: Only = None,
+    ignore: Ignore = None,
     key_exact: Annotated[
         bool,
         typer.Option("--key-exact", help="The answer keys cannot be wrong (run code, say)."),
@@ -99,11 +116,17 @@ def difficulty(
         if not all(pair.partition("=")):
             raise UsageError(f"--column {pair}: write ROLE=NAME, such as prompt=question_nr")
     columns = parse_columns(column or ())
+    rows: dict[str, list[str]] = {}
+    for pair in only or ():
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"--only {pair}: write COLUMN=VALUE, such as filter=strict-match")
+        rows.setdefault(name, []).append(value)
     if out is not None:
         from hero_bayes.cli.difficulty_files import check_folder
 
         check_folder(out, overwrite)
-    generations, bundled = read_generations(file, columns)
+    generations, bundled = read_generations(file, columns, rows, ignore or ())
     if model:
         generations = generations.select(models=list(model))
     if reference is not None and reference not in map(str, generations.models):
@@ -129,7 +152,12 @@ def difficulty(
         difficulty_report.write(found, source, written)
 
 
-def read_generations(path: Path, columns: "Mapping[str, str]") -> "tuple[Generations, bool]":
+def read_generations(
+    path: Path,
+    columns: "Mapping[str, str]",
+    only: "Mapping[str, Sequence[str]] | None" = None,
+    ignore: "Sequence[str]" = (),
+) -> "tuple[Generations, bool]":
     """Read a file, or the bundled set of that name where there is no such file.
 
     Returns
@@ -149,8 +177,9 @@ def read_generations(path: Path, columns: "Mapping[str, str]") -> "tuple[Generat
 
     if not path.exists():
         if str(path) in GENERATION_SETS:
-            if columns:
-                raise UsageError(f"--column: {path} is a bundled set, its columns are known")
+            if columns or only or ignore:
+                flag = "--column" if columns else "--only" if only else "--ignore"
+                raise UsageError(f"{flag}: {path} is a bundled set, its columns are known")
             found = load(str(path))
             assert isinstance(found, Generations)
             return found, True
@@ -171,7 +200,7 @@ def read_generations(path: Path, columns: "Mapping[str, str]") -> "tuple[Generat
     from hero_bayes.cli.difficulty_tables import flags_of
 
     try:
-        return read(path, columns=columns), False
+        return read(path, columns=columns, only=only, ignore=ignore), False
     except DataError as error:
         said = flags_of(str(error))
         raise DataError(said if str(path) in said else f"{path}: {said}") from error

@@ -30,9 +30,12 @@ def write_json(found: Answer, source: Source, written: Sequence[Path]) -> None:
                 "models": [str(name) for name in data.models],
                 "generations": data.n_generations,
                 "missing": data.n_missing,
+                "empty_rows": data.reading.empty_rows,
+                "empty_columns": data.reading.empty_columns,
                 "rows": data.has_rows,
                 "fingerprint": data.fingerprint,
             },
+            "columns": [{**vars(use), "how": flags_of(use.how)} for use in data.column_uses],
             "findings": [vars(finding) for finding in in_words(data.findings)],
             "gate": {
                 "passed": found.gate.passed,

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["REGIONS", "Answer", "Asked", "answer", "flags_of", "in_words", "records", "regions"]
 
-#: Numbers of generations for pass@k, as far as every prompt has them.
-PASS_SIZES = (1, 2, 5, 10)
 REGIONS = ("easy", "mixed", "hard", "review")
 
 #: Remedies that only generations have; `in_flags` knows the others.
 _FLAGS = (
     (r"columns=\{\"(\w+)\": \.\.\.\}", r"--column \1=YOUR_COLUMN"),
     (r"columns=\{\"(\w+)\": [\"']([^\"']*)[\"']\}", r"--column \1=\2"),
+    (r"only=\{\"([^\"]*)\": \"([^\"]*)\"\}", r"--only '\1=\2'"),
+    (r"^ignore=$", "--ignore"),
+    (r"ignore=\[\"([^\"]*)\"\]", r"--ignore '\1'"),
     (r"(?:hb\.fit\(\.\.\., )?mode=\"nuts\"\)?", "--mode nuts"),
     (r"ask for more draws \(draws=\d+\), or ", ""),
     (r"use difference_moments, which pairs by prompt", "read the differences paired by prompt"),
@@ -93,6 +94,7 @@ def answer(generations: "Generations", asked: Asked) -> Answer:
     """Fit the generations, and work out every table of the report."""
     from hero_bayes.difficulty.fitting import fit
     from hero_bayes.difficulty.mapping import data_map
+    from hero_bayes.difficulty.reliability import pass_at_k
     from hero_bayes.difficulty.review import review_list
     from hero_bayes.inference.diagnose import diagnose
 
@@ -103,7 +105,7 @@ def answer(generations: "Generations", asked: Asked) -> Answer:
         asked=asked,
         gate=diagnose(fitted),
         summary=summary_table(generations, fitted, asked.prob),
-        passes=_passes(generations, asked.prob),
+        passes=pass_at_k(generations, prob=asked.prob),
         comparison=comparison,
         no_comparison=no_comparison,
         enough=_enough(generations, asked.seed),
@@ -202,20 +204,6 @@ def _frame(rows: list[dict[str, Any]]) -> "pd.DataFrame":
     import pandas as pd
 
     return pd.DataFrame(rows)
-
-
-def _passes(generations: "Generations", prob: float) -> "pd.DataFrame":
-    """pass@k of every model, as far as each of its prompts has k generations."""
-    import pandas as pd
-
-    from hero_bayes.difficulty.reliability import pass_at_k
-
-    parts = []
-    for model in map(str, generations.models):
-        one = generations.select(models=[model])
-        sizes = [size for size in PASS_SIZES if size <= int(one.k.min())]
-        parts.append(pass_at_k(one, sizes, prob))
-    return pd.concat(parts, ignore_index=True)
 
 
 def _comparison(fitted: "xr.DataTree", asked: Asked) -> "tuple[pd.DataFrame | None, str]":

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import rankdata
 
 from hero_bayes.data.findings import Finding, Findings
+from hero_bayes.data.generation_columns import UNCLEAR, UNREAD
 from hero_bayes.data.identifiers import INTEGER_PATTERN, number_of, some
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def generation_findings(generations: "Generations") -> Findings:
     Returns
     -------
     Findings
-        ``informative_k``, ``missing_scores``, ``one_generation``, ``models_on_different_prompts``
-        (warnings) and ``ordered_generations`` (a note). The two that rest on a test raise a false
-        alarm in at most 1 % of harmless tables.
+        ``informative_k``, ``unread_column``, ``missing_scores``, ``one_generation``,
+        ``models_on_different_prompts`` (warnings), ``ordered_generations`` and ``unclear_column``
+        (notes). The two that rest on a test raise a false alarm in at most 1 % of harmless tables.
     """
     found = list(_informative_k(generations))
     # Where sampling stops at an outcome, the last generation is special: that is no trend.
@@ -47,6 +48,7 @@ def generation_findings(generations: "Generations") -> Findings:
     return Findings(
         (
             *found,
+            *_columns(generations),
             *_missing_scores(generations),
             *_one_generation(generations),
             *_different_prompts(generations),
@@ -251,6 +253,32 @@ def _ordered_generations(generations: "Generations") -> Iterator[Finding]:
         )
 
 
+def _columns(generations: "Generations") -> Iterator[Finding]:
+    """Columns that were not read although they may decide what is a repeat or a score."""
+    for use in generations.column_uses:
+        if use.finding == UNREAD:
+            yield Finding(
+                "warning",
+                UNREAD,
+                f"column {use.column!r} was not read, but each prompt has rows of each of its "
+                f"{number_of(len(use.values), 'value')}: {some(use.values)}; the rows that it "
+                "tells apart count as generations of one model",
+                f'say what it is with columns={{"model": "{use.column}"}} or '
+                f'columns={{"generation": "{use.column}"}}; choose rows with '
+                f'only={{"{use.column}": "{use.values[0]}"}}; or pass over it with '
+                f'ignore=["{use.column}"]',
+            )
+        elif use.finding == UNCLEAR:
+            yield Finding(
+                "note",
+                UNCLEAR,
+                f"column {use.column!r} was not read: whether {some(use.values)} means that there "
+                "is no score is not known",
+                "leave the score empty where there is none, or pass over it with "
+                f'ignore=["{use.column}"]',
+            )
+
+
 def _missing_scores(generations: "Generations") -> Iterator[Finding]:
     prompts, models = generations.missing_prompt, generations.missing_model
     if prompts is None or models is None:
@@ -264,11 +292,13 @@ def _missing_scores(generations: "Generations") -> Iterator[Finding]:
         if generations.has_rows
         else f"{number_of(len(prompts), 'cell')} with k = 0"
     )
+    said = [f"{u.rows:,} by column {u.column!r}" for u in generations.column_uses if u.rows]
+    by = f" ({', '.join(said)})" if said else ""
     different = pd.unique(pd.Series(prompts))
     yield Finding(
         "warning",
         "missing_scores",
-        f"{what} ({where}), in {number_of(len(different), 'prompt')}: {some(different)}",
+        f"{what} ({where}){by}, in {number_of(len(different), 'prompt')}: {some(different)}",
         "they count for nothing; score them as wrong if they are failures of the model",
     )
 

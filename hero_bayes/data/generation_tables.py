@@ -1,13 +1,24 @@
 """From the caller's table of generations to the arrays of `Generations`."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.data.generation_columns import as_frame, checked, find_roles, table_kind
+from hero_bayes.data.generation_columns import (
+    NOT_READ,
+    ColumnUse,
+    Reading,
+    as_frame,
+    choose_rows,
+    failed_rows,
+    find_roles,
+    refuse_copies,
+    table_kind,
+    uses_of,
+)
 from hero_bayes.data.identifiers import (
     id_string,
     number_of,
@@ -34,10 +45,12 @@ Ids = NDArray[np.object_]
 Coded = tuple[Index, Ids]
 
 
-def build_fields(table: Any, columns: Mapping[str, str] | None) -> dict[str, Any]:
+def build_fields(table: Any, columns: Any, only: Any = None, ignore: Any = None) -> dict[str, Any]:
     """Check a table and return the fields of `Generations`, by name."""
-    frame = as_frame(table)
-    roles = find_roles(frame, checked(columns))
+    whole = as_frame(table)
+    reading = Reading.of(columns, only, ignore)
+    roles = find_roles(whole, reading)
+    frame = choose_rows(whole, reading)
     kind = table_kind(frame, roles)
     prompt, prompts = _required_ids(frame, roles, "prompt")
     if "model" in roles:
@@ -45,10 +58,14 @@ def build_fields(table: Any, columns: Mapping[str, str] | None) -> dict[str, Any
     else:
         model, models = np.zeros(len(frame), dtype=np.int64), np.array([NO_MODEL], dtype=object)
     coded = {"model": (model, models), "prompt": (prompt, prompts)}
+    failed, known = failed_rows(frame, roles, reading)
+    cell = model * len(prompts) + prompt
+    uses = uses_of(frame, roles, reading, cell, known, len(whole))
     if kind == "rows":
-        scored, fields = _rows(frame, roles, coded)
+        scored, fields = _rows(frame, roles, coded, failed, uses)
     else:
-        scored, fields = _counts(frame, roles, coded)
+        scored, fields = _counts(frame, roles, coded, failed, uses)
+    fields["column_uses"] = uses
     kept_prompts, fields["prompt_idx"] = np.unique(fields["prompt_idx"], return_inverse=True)
     kept_models, fields["model_idx"] = np.unique(fields["model_idx"], return_inverse=True)
     fields["prompts"], fields["models"] = prompts[kept_prompts], models[kept_models]
@@ -79,13 +96,19 @@ def _sorted(mask: NDArray[np.bool_], model: Index, prompt: Index, *last: Index) 
 
 
 def _rows(
-    frame: pd.DataFrame, roles: Mapping[str, str], coded: Mapping[str, Coded]
+    frame: pd.DataFrame,
+    roles: Mapping[str, str],
+    coded: Mapping[str, Coded],
+    failed: NDArray[np.bool_],
+    uses: Sequence[ColumnUse],
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
     """Return which rows are scored, and the fields of one row a generation."""
-    correct = _scores(frame[roles["correct"]])
+    correct = _scores(frame[roles["correct"]].mask(failed))
     scored = correct != UNSCORED
     if not scored.any():
-        raise DataError(f"no generation has a score: column {roles['correct']!r} is empty")
+        by = [f"{use.column!r} says so in {use.rows:,}" for use in uses if use.rows]
+        empty = f"column {roles['correct']!r} is empty" if not by else ", ".join(by)
+        raise DataError(f"no generation has a score: {empty} (of {number_of(len(frame), 'row')})")
     (model, _), (prompt, prompts) = coded["model"], coded["prompt"]
     texts = {
         role: _texts(frame[roles[role]], raw=role == "answer")
@@ -95,12 +118,13 @@ def _rows(
     fields: dict[str, Any] = dict(texts)
     if "generation" in roles:
         generation, generations = _required_ids(frame, roles, "generation")
-        _refuse_repeats({**coded, "generation": (generation, generations)})
+        _refuse_repeats({**coded, "generation": (generation, generations)}, frame, uses)
         order = _sorted(scored, model, prompt, generation)
         fields["generation"] = generations[generation]
         left = _sorted(~scored, model, prompt, generation)
         fields["missing_generation"] = generations[generation[left]] if len(left) else None
     else:  # no index: the rows of a cell are sorted by what they hold
+        refuse_copies(frame, scored, correct, model, model * len(prompts) + prompt)
         order = _sorted(scored, model, prompt, correct, *map(_ranks, texts.values()))
     cells, cell_idx = np.unique(model[order] * len(prompts) + prompt[order], return_inverse=True)
     ones = np.bincount(cell_idx, weights=correct[order], minlength=len(cells))
@@ -118,12 +142,16 @@ def _rows(
 
 
 def _counts(
-    frame: pd.DataFrame, roles: Mapping[str, str], coded: Mapping[str, Coded]
+    frame: pd.DataFrame,
+    roles: Mapping[str, str],
+    coded: Mapping[str, Coded],
+    failed: NDArray[np.bool_],
+    uses: Sequence[ColumnUse],
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
     """Return which rows have generations, and the fields of one row a cell."""
     counts = {}
     for role in ("n_correct", "k"):
-        column = frame[roles[role]]
+        column = frame[roles[role]].mask(failed, 0)
         value = numbers(column)
         bad = np.flatnonzero(~(np.isfinite(value) & (value >= 0) & (value == np.floor(value))))
         if len(bad):
@@ -143,7 +171,7 @@ def _counts(
     if len(bad):
         pairs = [f"{n} of {total}" for n, total in zip(n_correct[bad], k[bad], strict=True)]
         raise DataError(f"n_correct is larger than k: {some(pairs)} in {row_list(bad)}")
-    _refuse_repeats(coded)
+    _refuse_repeats(coded, frame, uses)
     scored = k > 0
     if not scored.any():
         raise DataError(f"no cell has a generation: column {roles['k']!r} is 0 in every row")
@@ -159,14 +187,7 @@ def _counts(
 
 def _scores(column: "pd.Series[Any]") -> Index:
     """Return 1, 0, or -1 for a missing score."""
-    plain = column.astype(object)
-    listed = np.flatnonzero([not isinstance(value, Hashable) for value in plain])
-    if len(listed):
-        raise DataError(
-            f"column {column.name!r} holds {some(plain.iloc[listed])} in {row_list(listed)}: a "
-            "score is one value, 0 or 1, true or false, C or I, or missing"
-        )
-    codes, uniques = pd.factorize(plain)
+    codes, uniques = pd.factorize(column.astype(object))
     words = [token(value) for value in uniques]
     lookup = [UNSCORED if word is None else MEANING.get(word, INVALID) for word in words]
     score = np.array([*lookup, UNSCORED], dtype=np.int64)[codes]
@@ -193,15 +214,22 @@ def _ranks(texts: Ids) -> Index:
     return codes.astype(np.int64)
 
 
-def _refuse_repeats(coded: Mapping[str, Coded]) -> None:
-    """Refuse two rows with the same ids."""
-    frame = pd.DataFrame({role: codes for role, (codes, _) in coded.items()})
-    twice = np.flatnonzero(frame.duplicated(keep=False))
+def _refuse_repeats(
+    coded: Mapping[str, Coded], frame: pd.DataFrame, uses: Sequence[ColumnUse]
+) -> None:
+    """Refuse two rows with the same ids, and name the columns in which they differ."""
+    ids = pd.DataFrame({role: codes for role, (codes, _) in coded.items()})
+    twice = np.flatnonzero(ids.duplicated(keep=False))
     if not len(twice):
         return
-    first = frame.iloc[twice[0]]
-    same = twice[(frame.iloc[twice] == first).all(axis=1).to_numpy()]
-    said = ", ".join(f"{role} {ids[first[role]]!r}" for role, (_, ids) in coded.items())
+    first = ids.iloc[twice[0]]
+    same = twice[(ids.iloc[twice] == first).all(axis=1).to_numpy()]
+    apart = [
+        use.column
+        for column, use in zip(frame.columns, uses, strict=True)
+        if use.serves_as == NOT_READ and frame[column].iloc[same].astype(str).nunique() == len(same)
+    ]
+    said = ", ".join(f"{role} {names[first[role]]!r}" for role, (_, names) in coded.items())
     more = number_of(len(twice), "row")
     remedy = (
         "a generation of a prompt may occur once"
@@ -211,6 +239,7 @@ def _refuse_repeats(coded: Mapping[str, Coded]) -> None:
     raise DataError(
         f"{more} repeated: {said} stands in {row_list(same)}; {remedy}; drop the copies, or name "
         'what tells them apart with columns={"model": ...} or columns={"generation": ...}'
+        + (f"; these columns are not read and could: {some(apart)}" if apart else "")
     )
 
 

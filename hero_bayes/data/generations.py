@@ -3,14 +3,14 @@
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_bayes.data import generation_columns, generation_parts, generation_tables
+from hero_bayes.data import generation_columns, generation_parts, generation_tables, tables
 from hero_bayes.data.identifiers import id_strings, number_of, some
 from hero_bayes.errors import DataError, Refusal
 
@@ -49,6 +49,10 @@ class Generations:
         Rows without a score; they are no failures and count for nothing. Counts have no rows: 0.
     missing_model, missing_prompt, missing_generation : object array of str, or None
         The ids of the rows without a score (of counts: of the rows with k = 0). None without any.
+    column_uses : tuple of ColumnUse
+        What each column of the table serves as; no part of the content.
+    reading : Reading
+        Columns without a name in the file, and the number of empty rows and columns left out.
     """
 
     prompts: NDArray[np.object_]
@@ -68,6 +72,15 @@ class Generations:
     missing_model: NDArray[np.object_] | None = None
     missing_prompt: NDArray[np.object_] | None = None
     missing_generation: NDArray[np.object_] | None = None
+    column_uses: tuple[generation_columns.ColumnUse, ...] = ()
+    reading: tables.Reading = field(default_factory=tables.Reading)
+
+    def __new__(cls, *fields: Any, **named: Any) -> Self:
+        """Refuse tables, which `from_frame` reads."""
+        first = fields[0] if fields else named.get("prompts")
+        makers = "hb.difficulty.Generations.from_frame(frame), from_csv or from_parquet"
+        tables.need_arrays("hb.difficulty.Generations", first, makers)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -99,18 +112,31 @@ class Generations:
         )
 
     @classmethod
-    def from_frame(cls, frame: Any, *, columns: Mapping[str, str] | None = None) -> Self:
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        only: Mapping[str, Any] | None = None,
+        ignore: Iterable[str] | str | None = None,
+    ) -> Self:
         """Read a table with one row a generation, or with counts.
 
         Parameters
         ----------
         frame : pandas.DataFrame
             Either one row a generation: prompt (or prompt_id, question, question_id, task_id,
-            problem), correct, and where known generation (or epoch, repeat, sample, repetition),
-            model, answer, answer_cluster, prompt_group, run. Or one row a model and prompt:
+            problem, problem_id, problem_idx, doc_id, example_id), correct, and where known
+            generation (or epoch, repeat, sample, repetition, trial, trial_index, attempt,
+            sample_index, sample_idx, rollout, seed), model (or model_name, model_id, llm,
+            llm_name), answer, answer_cluster, prompt_group, run. Or one row a model and prompt:
             prompt, n_correct, k, and where known model and prompt_group.
         columns : mapping, optional
             Column names of yours for names of ours, as in ``{"prompt": "my_id"}``.
+        only : mapping, optional
+            Columns and the value (or values) whose rows are read, as in ``{"filter": "strict"}``.
+        ignore : str or sequence of str, optional
+            Columns that are passed over, whatever their name says.
 
         Returns
         -------
@@ -125,9 +151,15 @@ class Generations:
         Notes
         -----
         A score is 0 or 1, true or false, or C or I. A missing score (None, NaN, empty) is left out
-        of k and counted in ``n_missing``; a row of counts with k = 0 is left out. Answers are kept
+        of k and counted in ``n_missing``; a row of counts with k = 0 is left out. So is a row whose
+        status, error, scoring_failed or the like says that something broke. Answers are kept
         as written: "None" and "" are answers, only None and NaN are missing. The generation index
         is never taken for a run: say ``columns={"run": "generation"}`` if it is one.
+
+        Rows of one prompt and model that differ in a setting (filter, scorer, metric, judge, task,
+        split, temperature and the like) are no repeats and are refused until ``only`` chooses or
+        ``ignore`` passes over the column. A column that is not read although it tells the rows of
+        every prompt apart is a finding; ``column_uses`` says what each column serves as.
 
         Examples
         --------
@@ -139,21 +171,34 @@ class Generations:
         >>> generations.p_hat
         array([0.5, 1. ])
         """
-        return cls(**generation_tables.build_fields(frame, columns))
+        fields = generation_tables.build_fields(frame, columns, only, ignore)
+        return cls(**fields, reading=tables.reading_of(frame))
 
     @classmethod
     def from_csv(
-        cls, path: str | os.PathLike[str], columns: Mapping[str, str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        columns: Mapping[str, str] | None = None,
+        *,
+        only: Mapping[str, Any] | None = None,
+        ignore: Iterable[str] | str | None = None,
     ) -> Self:
         """Read a CSV file; an empty score is missing, an empty answer is an answer."""
-        return cls.from_frame(generation_columns.read_csv(path, columns), columns=columns)
+        frame = generation_columns.read_csv(path, columns)
+        return cls.from_frame(frame, columns=columns, only=only, ignore=ignore)
 
     @classmethod
     def from_parquet(
-        cls, path: str | os.PathLike[str], columns: Mapping[str, str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        columns: Mapping[str, str] | None = None,
+        *,
+        only: Mapping[str, Any] | None = None,
+        ignore: Iterable[str] | str | None = None,
     ) -> Self:
         """Read a Parquet file; see `from_frame`."""
-        return cls.from_frame(generation_columns.read_parquet(path), columns=columns)
+        frame = generation_columns.read_parquet(path)
+        return cls.from_frame(frame, columns=columns, only=only, ignore=ignore)
 
     @property
     def n_prompts(self) -> int:

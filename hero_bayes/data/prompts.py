@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 
-__all__ = ["PromptSlots", "clustered_variance", "prompt_clusters", "prompt_codes", "prompt_slots"]
+__all__ = [
+    "PromptSlots",
+    "clustered_variance",
+    "effective_size",
+    "prompt_clusters",
+    "prompt_codes",
+    "prompt_slots",
+]
 
 
 @dataclass(frozen=True)
@@ -58,18 +65,30 @@ def prompt_clusters(labels: Labels) -> NDArray[np.int64] | None:
 
 
 def clustered_variance(
-    values: NDArray[np.float64], cluster_idx: NDArray[np.integer] | None
+    values: NDArray[np.float64],
+    cluster_idx: NDArray[np.integer] | None,
+    weight: NDArray[np.float64] | None = None,
 ) -> float:
     """Squared standard error of a mean over n items, times n.
 
-    With clusters: G / (G - 1) times the sum over G clusters of (sum of the values - mean) squared,
-    by item. Without: the variance.
+    Of a weighted mean, over the sum of the squared weights. With clusters: G / (G - 1) times the
+    sum over G clusters of (sum of the values - mean) squared, by item. Without: the variance.
     """
+    if weight is None:
+        weight = np.full(values.size, 1.0 / values.size)
+    centred = values - weight @ values
     if cluster_idx is None:
-        return float(np.var(values))
-    code = np.unique(cluster_idx, return_inverse=True)[1]
-    total = np.bincount(code, weights=values - values.mean())
-    return float(total @ total) / values.size * total.size / max(total.size - 1, 1)
+        return float(weight @ centred**2)
+    code = np.unique(cluster_idx[weight > 0], return_inverse=True)[1]
+    total = np.bincount(code, weights=(weight * centred)[weight > 0])
+    many = total.size / max(total.size - 1, 1)
+    return float(total @ total) / float(weight @ weight) * many
+
+
+def effective_size(weight: NDArray[np.float64], cluster_idx: NDArray[np.integer] | None) -> int:
+    """How many items of one weight (prompts, where they repeat) a weighted mean rests on."""
+    whole = weight if cluster_idx is None else np.bincount(cluster_idx, weights=weight)
+    return round(1.0 / float(whole @ whole))
 
 
 def prompt_slots(labels: Labels, role: str) -> PromptSlots:

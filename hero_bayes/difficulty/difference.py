@@ -54,7 +54,7 @@ class DifferenceMoments:
     reason: str
 
     def interval(self, prob: float = 0.95) -> tuple[float, float]:
-        """Normal interval, cut to [-1, 1]; of equal differences as in `Moments.interval`."""
+        """Student t interval, cut to [-1, 1]; of equal differences as in `Moments.interval`."""
         return interval_of(self.difference, self.standard_error, self.n_groups, prob, (-1.0, 1.0))
 
 

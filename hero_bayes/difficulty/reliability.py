@@ -26,13 +26,15 @@ __all__ = ["NEW_PROMPTS", "THESE_PROMPTS", "pass_at_k"]
 NEW_PROMPTS = "new prompts"
 THESE_PROMPTS = "these prompts"
 
+#: What is told where no k is asked for.
+SIZES = (1, 2, 5, 10)
 MEASURES = ("pass_at_k", "pass_all_k")
 PARTS = ("", "_se", "_low", "_high")
 
 
 def pass_at_k(
     source: Generations | pd.DataFrame | xr.DataTree,
-    k: int | Sequence[int] = (1, 2, 5, 10),
+    k: int | Sequence[int] | None = None,
     prob: float = 0.95,
 ) -> pd.DataFrame:
     """Chance that at least one of k generations is correct, and that all are.
@@ -42,8 +44,9 @@ def pass_at_k(
     source : Generations, DataFrame or DataTree
         Generations (or their table) give unbiased estimates from counts; a fit of
         ``hb.difficulty.fit`` gives posterior means, also for k beyond what was generated.
-    k : int or sequence of int
-        Numbers of generations.
+    k : int or sequence of int, optional
+        Numbers of generations. Left out: 1, 2, 5 and 10; of generations as far as every prompt of a
+        model has them, and ``reason`` says where that ends.
     prob : float
         Probability of the intervals.
 
@@ -52,7 +55,8 @@ def pass_at_k(
     DataFrame
         One row a model, k and estimand: ``model``, ``k``, ``estimand``, ``n_prompts``;
         ``pass_at_k`` (at least one correct) and ``pass_all_k`` (all correct, also written pass^k),
-        each with ``_se``, ``_low`` and ``_high``; ``reason`` says why a standard error is NaN.
+        each with ``_se``, ``_low`` and ``_high``; ``reason`` says why a standard error is NaN, or
+        why there is no larger k.
         The estimand is "new prompts" (like these) or, of a fit, also "these prompts" (new
         generations of the prompts at hand). Intervals stay inside [0, 1].
 
@@ -87,25 +91,27 @@ def pass_at_k(
     1  2       1.00        0.50
     """
     check_prob(prob)
-    sizes = whole_numbers(k, "k")
+    sizes = SIZES if k is None else whole_numbers(k, "k")
     if isinstance(source, xr.DataTree):
         rows = _from_fit(source, sizes, prob)
     else:
-        rows = _from_counts(as_generations(source), sizes, prob)
+        rows = _from_counts(as_generations(source), sizes, prob, as_held=k is None)
     values = [name + part for name in MEASURES for part in PARTS]
     return pd.DataFrame(rows, columns=["model", "k", "estimand", "n_prompts", *values, "reason"])
 
 
 def _from_counts(
-    generations: Generations, sizes: tuple[int, ...], prob: float
+    generations: Generations, sizes: tuple[int, ...], prob: float, as_held: bool
 ) -> list[dict[str, object]]:
     rows = []
     for model in map(str, generations.models):
         cells = generations.cells_of(model)
         correct, k = generations.n_correct[cells], generations.k[cells]
-        _check_enough(model, k, sizes, generations.prompt_group is None)
+        least = int(k.min())
+        held = tuple(size for size in sizes if size <= least) if as_held else sizes
+        _check_enough(model, k, held, generations.prompt_group is None)
         group = group_codes(generations, cells)
-        for size in sizes:
+        for size in held:
             row: dict[str, object] = {
                 "model": model,
                 "k": size,
@@ -118,6 +124,9 @@ def _from_counts(
                 numbers = (mean.value, mean.standard_error, mean.low, mean.high)
                 row |= {name + part: x for part, x in zip(PARTS, numbers, strict=True)}
                 row["reason"] = mean.reason
+            if size == held[-1] < sizes[-1]:
+                end = f"k up to {size}: some prompt has {number_of(least, 'generation')}"
+                row["reason"] = "; ".join(filter(None, (mean.reason, end)))
             rows.append(row)
     return rows
 

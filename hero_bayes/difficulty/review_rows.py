@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of
+from hero_bayes.difficulty.answers import merged
 from hero_bayes.difficulty.key_counts import KEY, Tally
 
 __all__ = ["by_score", "with_answers"]
@@ -101,7 +102,7 @@ def _examples(data: Generations, codes: IntArray, wanted: IntArray) -> pd.Series
 
 
 def _notes(data: Generations, codes: IntArray) -> list[str]:
-    """Remarks on accepted spellings, answers scored both ways, and missing answers."""
+    """Remarks on accepted spellings, answers scored both ways, missing and joined answers."""
     assert data.cell_idx is not None
     prompt = data.prompt_idx[data.cell_idx]
     frame = pd.DataFrame({"prompt": prompt, "code": codes, "correct": data.correct})
@@ -112,7 +113,8 @@ def _notes(data: Generations, codes: IntArray) -> list[str]:
     both = both.reindex(range(data.n_prompts), fill_value=0)
     missing = np.bincount(prompt[codes < 0], minlength=data.n_prompts)
     notes = []
-    for n_accepted, n_both, n_missing in zip(accepted, both, missing, strict=True):
+    texts = merged(data, codes)
+    for n_accepted, n_both, n_missing, joined in zip(accepted, both, missing, texts, strict=True):
         parts = []
         if n_accepted > 1:
             parts.append(f"the key accepts {n_accepted} different answers")
@@ -120,5 +122,7 @@ def _notes(data: Generations, codes: IntArray) -> list[str]:
             parts.append(f"{number_of(int(n_both), 'answer')} scored both ways")
         if n_missing:
             parts.append(f"{number_of(int(n_missing), 'generation')} without an answer")
+        if joined:
+            parts.append(joined)
         notes.append("; ".join(parts))
     return notes

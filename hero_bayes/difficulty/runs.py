@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hero_bayes.data.generations import Generations
@@ -19,8 +20,12 @@ from hero_bayes.errors import Refusal
 
 __all__ = ["RunEffect", "run_effect"]
 
-#: Spreads nearer than this are ties.
-TIE = 1e-12
+#: Statistics nearer than this, as a share, are ties.
+TIE = 1e-9
+#: Share of the generations of the middle run below which a run says little.
+TINY = 0.1
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,11 @@ class RunEffect:
         Score of each run; where runs miss prompts, corrected for which ones they miss.
     spread, expected_spread : float
         Best minus worst run, and its mean over permutations.
+    run_sizes, run_errors : Series (run)
+        Generations of each run, and the standard error of its score without a run effect.
     p_value : float
-        Chance of at least this spread if the generations of a prompt are exchangeable.
+        Chance of a chi-square of the runs this large, each against its own standard error, if the
+        generations of a prompt are exchangeable.
     sd, expected_sd : float
         Standard deviation of the run scores, and its root mean square over all permutations.
     n_permutations, n_left_out : int
@@ -55,10 +63,18 @@ class RunEffect:
     expected_sd: float
     n_permutations: int
     n_left_out: int
+    run_sizes: "pd.Series[int]"
+    run_errors: "pd.Series[float]"
+
+    @property
+    def tiny(self) -> tuple[str, ...]:
+        """Runs with less than a tenth of the generations of the middle run."""
+        few = self.run_sizes < TINY * float(self.run_sizes.median())
+        return tuple(str(name) for name in self.run_sizes.index[few])
 
     @property
     def visible(self) -> bool:
-        """Whether such a spread is rare without a run effect (5 %)."""
+        """Whether such differences are rare without a run effect (5 %)."""
         return self.p_value <= 0.05
 
     @property
@@ -70,10 +86,14 @@ class RunEffect:
             if self.visible
             else "the runs differ no more than sampling allows"
         )
+        few = ""
+        if self.tiny:
+            said = (f"{name!r} ({self.run_sizes[name]:,})" for name in self.tiny)
+            few = f" Runs with few generations, whose scores say little: {', '.join(said)}."
         return (
             f"Over {number_of(self.n_runs, 'run')} of {number_of(self.n_prompts, 'prompt')} the "
             f"best run is {100 * self.spread:.1f} points above the worst, "
-            f"{100 * self.expected_spread:.1f} expected (p = {self.p_value:.2g}): {verdict}."
+            f"{100 * self.expected_spread:.1f} expected (p = {self.p_value:.2g}): {verdict}.{few}"
         )
 
     def __str__(self) -> str:
@@ -102,7 +122,8 @@ def run_effect(
     Returns
     -------
     RunEffect
-        Spread of the run scores, what is expected, and a p-value.
+        Spread of the run scores, what is expected, and a p-value; runs with few generations weigh
+        by what they can say, and are named.
 
     Raises
     ------
@@ -112,7 +133,9 @@ def run_effect(
     Notes
     -----
     A run's score is the mean over its generations of y_ij - p-hat_i, plus mu-hat; that is its plain
-    mean where no generation is missing. Outcomes are permuted within prompts, so that the test is
+    mean where no generation is missing. The statistic is d' V^+ d, with d the deviations of the
+    runs and V their covariance over all permutations, so that a run of a handful of generations
+    does not drown the others. Outcomes are permuted within prompts, so that the test is
     exact. The expected squared standard deviation is a closed form; for complete runs it equals the
     within-prompt part of Lemma 2.1 of [1]_, (mu - mu^2 - sigma^2) / n.
 
@@ -135,9 +158,14 @@ def run_effect(
     rows = _rows_of(as_generations(generations), model)
     (n_permutations,) = whole_numbers(n_permutations, "n_permutations")
     deviation = rows.deviations(rows.residual, rows.run)
-    spreads = _permuted_spreads(rows, n_permutations, random_seed)
-    spread = float(np.ptp(deviation))
-    scores = pd.Series(rows.mu + deviation, pd.Index(rows.runs, name="run"), name="score")
+    covariance = _covariance(rows)
+    inverse = np.linalg.pinv(covariance, rcond=1e-9, hermitian=True)
+    drawn = _permuted_deviations(rows, n_permutations, random_seed)
+    spreads, spread = np.ptp(drawn, axis=1), float(np.ptp(deviation))
+    statistic = float(deviation @ inverse @ deviation)
+    statistics = np.einsum("di,ij,dj->d", drawn, inverse, drawn)
+    index = pd.Index(rows.runs, name="run")
+    scores = pd.Series(rows.mu + deviation, index, name="score")
     return RunEffect(
         model=rows.model,
         n_runs=len(rows.runs),
@@ -145,11 +173,13 @@ def run_effect(
         run_scores=scores,
         spread=spread,
         expected_spread=float(spreads.mean()),
-        p_value=float((1 + (spreads >= spread - TIE).sum()) / (1 + n_permutations)),
+        p_value=float((1 + (statistics >= statistic * (1 - TIE)).sum()) / (1 + n_permutations)),
         sd=float(deviation.std(ddof=1)),
-        expected_sd=_expected_variance(rows) ** 0.5,
+        expected_sd=_expected_variance(covariance) ** 0.5,
         n_permutations=n_permutations,
         n_left_out=rows.n_left_out,
+        run_sizes=pd.Series(rows.size, index, name="generations"),
+        run_errors=pd.Series(np.sqrt(np.diag(covariance)), index, name="standard_error"),
     )
 
 
@@ -223,8 +253,8 @@ def _rows_of(generations: Generations, model: str | None) -> _Rows:
     )
 
 
-def _permuted_spreads(rows: _Rows, n_permutations: int, random_seed: int) -> NDArray[np.float64]:
-    """Spread of the run scores after outcomes change places within prompts."""
+def _permuted_deviations(rows: _Rows, n_permutations: int, random_seed: int) -> FloatArray:
+    """Deviations of the runs (permutation, run) after outcomes change places within prompts."""
     rng = np.random.default_rng(random_seed)
     first = np.cumsum(rows.k) - rows.k
     varied = (rows.n_correct > 0) & (rows.n_correct < rows.k)  # others look alike in any order
@@ -232,26 +262,29 @@ def _permuted_spreads(rows: _Rows, n_permutations: int, random_seed: int) -> NDA
     for length in np.unique(rows.k[varied]):
         where = first[varied & (rows.k == length)][:, None] + np.arange(length)
         blocks.append((rows.residual[where], rows.run[where].ravel()))
-    spreads = np.zeros(n_permutations)
+    drawn = np.zeros((n_permutations, len(rows.runs)))
     for draw in range(n_permutations):
-        deviation = np.zeros(len(rows.runs))
         for values, run in blocks:
-            deviation += rows.deviations(rng.permuted(values, axis=1).ravel(), run)
-        spreads[draw] = np.ptp(deviation)
-    return spreads
+            drawn[draw] += rows.deviations(rng.permuted(values, axis=1).ravel(), run)
+    return drawn
 
 
-def _expected_variance(rows: _Rows) -> float:
-    """Mean over all permutations of the sample variance of the run scores.
+def _covariance(rows: _Rows) -> FloatArray:
+    """Covariance of the deviations of the runs over all permutations.
 
     Weights c_j on a prompt's k permuted outcomes give a sum of variance
     s^2 (sum c_j^2 - (sum c_j)^2 / k), with s^2 the prompt's sample variance.
     """
     variance, n_runs = within_variance(rows.n_correct, rows.k), len(rows.runs)
-    pair, count = np.unique(rows.cell * n_runs + rows.run, return_counts=True)
-    cell, share = pair // n_runs, 1.0 / rows.size[pair % n_runs]
-    own = variance[cell] * share**2 * (count - count**2 / rows.k[cell])
-    weight = 1.0 / (n_runs * rows.size[rows.run])
-    sums = np.bincount(rows.cell, weights=weight)
-    common = variance * (np.bincount(rows.cell, weights=weight**2) - sums**2 / rows.k)
-    return float(max(own.sum() - n_runs * common.sum(), 0.0) / (n_runs - 1))
+    counts = sp.csr_array(
+        (np.ones(len(rows.run)), (rows.cell, rows.run)), shape=(len(rows.k), n_runs)
+    )
+    own = np.bincount(rows.run, weights=variance[rows.cell], minlength=n_runs)
+    shared = (counts.T @ (counts * (variance / rows.k)[:, None])).toarray()
+    return np.asarray((np.diag(own) - shared) / np.outer(rows.size, rows.size), dtype=np.float64)
+
+
+def _expected_variance(covariance: FloatArray) -> float:
+    """Mean over all permutations of the sample variance of the run scores."""
+    n_runs = len(covariance)
+    return float(max(np.trace(covariance) - covariance.sum() / n_runs, 0.0) / (n_runs - 1))

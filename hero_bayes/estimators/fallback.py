@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.panel import Panel
+from hero_bayes.data.panel import Panel, swap_hint
 from hero_bayes.estimators.gold_error import EXACT, GoldError, log_seen, with_gold_evidence
 from hero_bayes.estimators.item_scores import vote_logit
 from hero_bayes.estimators.label_laws import (
@@ -26,6 +26,7 @@ from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
 
 #: The share of positives in history: Beta with both parameters at this value.
 SHARE_PRIOR = 0.25
@@ -73,8 +74,10 @@ class FallbackDraws:
     intercept, slope : float array (draw,)
         Log-likelihood ratio of an item whose vote logit is 0, and nats in one unit of it; those of
         the kinds in turn where groups were labeled by different labelers.
-    log_ratio : float array (draw, current item)
-        Log p(labels | y=1) - log p(labels | y=0); 0 where not read.
+    lines : float array (kind, 3, draw)
+        Intercept, slope and P(gold != truth) of each kind.
+    items : tuple of int array
+        Current items of each kind.
     score : float array (current item,)
         Vote logit.
     used : bool array (current item,)
@@ -92,13 +95,30 @@ class FallbackDraws:
     item_rate: FloatArray
     intercept: FloatArray
     slope: FloatArray
-    log_ratio: FloatArray
+    lines: FloatArray
+    items: tuple[IntArray, ...]
     score: FloatArray
     used: NDArray[np.bool_]
     gold_error: FloatArray | None
     effective_size: float
     shortfall: Shortfall
     notes: tuple[str, ...]
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); 0 where not read."""
+        return self.log_ratio_at(np.arange(self.slope.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
+        ratio = np.empty((draw_idx.size, self.score.size))
+        for (intercept, slope, error), own in zip(self.lines, self.items, strict=True):
+            line = intercept[draw_idx, None] + slope[draw_idx, None] * self.score[own]
+            line = np.where(self.used[own], line, 0.0)
+            if self.gold_error is not None:
+                line = with_gold_evidence(line, self.panel.current.gold[own], error[draw_idx])
+            ratio[:, own] = line
+        return ratio
 
 
 def shortfall(panel: Panel) -> Shortfall | None:
@@ -117,6 +137,7 @@ def shortfall(panel: Panel) -> Shortfall | None:
     counts = [int((past.gold[labeled] == truth).sum()) for truth in (0, 1)]
     if min(counts) >= FEWEST_GOLD:
         return None
+    hint = swap_hint(past, now)
     lacking = " and ".join(f"gold {c}" for c in (0, 1) if counts[c] < FEWEST_GOLD)
     return Shortfall(
         "gold",
@@ -124,7 +145,8 @@ def shortfall(panel: Panel) -> Shortfall | None:
         FEWEST_GOLD,
         f"labeled history items with gold 0: {counts[0]}, with gold 1: {counts[1]}, at least "
         f"{FEWEST_GOLD} of each class needed: the labels cannot be calibrated. Add expert labels "
-        f"of {lacking} to the history; some 25 of each class make the interval useful",
+        f"of {lacking} to the history; some 25 of each class make the interval useful"
+        + (hint and f"; {hint}"),
     )
 
 
@@ -175,12 +197,12 @@ def fallback(
     errors = rng.permutation(np.resize(gold_error.points(), n_draws))
     kinds = kinds_of_groups(now)
     intercept, slope, error = np.zeros((3, len(kinds), n_draws))
-    ratio = np.zeros((n_draws, now.n_items))
+    items = [np.flatnonzero(np.isin(now.group_idx, groups)) for groups in kinds]
     prevalence, item_rate = np.empty((2, n_draws, now.n_groups))
     remarks: list[str] = []
     start = rng
     for k, groups in enumerate(kinds):
-        own = np.isin(now.group_idx, groups)
+        own = items[k]
         asked = now if len(kinds) == 1 else of_groups(now, groups)
         # One stream for all kinds: they share the slope, and the share of positives in history.
         rng = deepcopy(start)
@@ -202,10 +224,6 @@ def fallback(
             sizes.append(line.effective_size)
             error[k] = errors if line.gold_error is None else line.gold_error
         fallible = None if gold_error.exact else error[k]
-        line_of = intercept[k][:, None] + slope[k][:, None] * score[own]
-        ratio[:, own] = np.where(used[own], line_of, 0.0)
-        if fallible is not None:
-            ratio[:, own] = with_gold_evidence(ratio[:, own], now.gold[own], fallible)
         of_kind = current_draws(
             intercept[k], slope[k], score[own], used[own], now.take_items(own), rng, fallible
         )
@@ -217,7 +235,8 @@ def fallback(
         item_rate=item_rate,
         intercept=intercept[turn, every],
         slope=slope[turn, every],
-        log_ratio=ratio,
+        lines=np.stack([intercept, slope, error], axis=1),
+        items=tuple(items),
         score=score,
         used=used,
         gold_error=None if gold_error.exact else error[turn, every],

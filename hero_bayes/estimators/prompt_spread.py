@@ -1,11 +1,14 @@
 """Rates of new prompts where items share prompts: what the spread of prompts adds."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 from hero_bayes.data.prompts import prompt_clusters
 from hero_bayes.estimators import kernels
+from hero_bayes.estimators.gold_error import BLOCK
 from hero_bayes.estimators.score import clamp_gold, interior
 
 __all__ = [
@@ -90,7 +93,7 @@ def rate_by_prompt(
 
 
 def rates_by_prompt(
-    log_ratio: FloatArray,
+    log_ratio_at: Callable[[IntArray], FloatArray],
     rates: FloatArray,
     current: Labels,
     gold: FloatArray,
@@ -101,7 +104,8 @@ def rates_by_prompt(
 
     Parameters
     ----------
-    log_ratio : array (draw, item)
+    log_ratio_at : callable
+        From positions of draws to their evidence (draw, item).
     rates : array (draw, group)
         Draws as if items were unrelated. They are handed back where no prompt repeats.
     current : Labels
@@ -117,11 +121,14 @@ def rates_by_prompt(
     n_clusters = int(cluster_idx.max()) + 1
     members = [np.flatnonzero(current.group_idx == g) for g in range(current.n_groups)]
     out = np.empty_like(rates)
-    for d, row in enumerate(log_ratio):
-        evidence = clamp_gold(row, gold)
-        weight = rng.standard_exponential(n_clusters)[cluster_idx]
-        for g, own in enumerate(members):
-            out[d, g] = rate_by_prompt(
-                evidence[own], weight[own], cluster_idx[own], float(rates[d, g]), prior, rng
-            )
+    block = max(1, BLOCK // max(current.n_items, 1))
+    for begin in range(0, len(rates), block):
+        draw_idx = np.arange(begin, min(begin + block, len(rates)))
+        for d, row in zip(draw_idx, log_ratio_at(draw_idx), strict=True):
+            evidence = clamp_gold(row, gold)
+            weight = rng.standard_exponential(n_clusters)[cluster_idx]
+            for g, own in enumerate(members):
+                out[d, g] = rate_by_prompt(
+                    evidence[own], weight[own], cluster_idx[own], float(rates[d, g]), prior, rng
+                )
     return out

@@ -85,7 +85,7 @@ def score(draws: TiltDraws, group: str) -> Estimate:
     column = draws.groups.index(group)
     gold = current.gold if draws.gold_error is None else np.full(current.n_items, np.nan)
     rates = rates_by_prompt(
-        draws.log_ratio, draws.prevalence, current, gold, np.random.default_rng(8)
+        draws.log_ratio_at, draws.prevalence, current, gold, np.random.default_rng(8)
     )
     prevalence = rates[:, column]
     item_idx = np.flatnonzero(current.group_idx == column)

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import hero_bayes as hb
 from hero_bayes.cli import difficulty_files
@@ -15,7 +16,8 @@ from hero_bayes.difficulty.review import review_list
 from hero_bayes.errors import DataError
 
 OPTIONS = (
-    *("--out", "--overwrite", "--shape", "--mode", "--model", "--column", "--key-exact"),
+    *("--out", "--overwrite", "--shape", "--mode", "--model", "--column", "--only"),
+    *("--ignore", "--key-exact"),
     *("--temperature", "--target-se", "--reference", "--prob", "--seed", "--json"),
 )
 #: Where null says "none", and is no gap.
@@ -136,7 +138,7 @@ def test_report_warns_before_it_tells_numbers(cli, frame, tmp_path):
     done = cli("difficulty", path, "--target-se", "0.03", "--key-exact")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert max(map(len, lines[:-1])) <= 100
+    assert max(len(line) for line in lines[:-1] if str(path) not in line) <= 100
     assert lines[-1].startswith("FINDING: large scores ")
     assert "read the 1 warning above" in lines[-1]
     headings = ["GENERATIONS", "WHAT TO WATCH", "SCORES", "DIFFICULTY AND LUCK"]
@@ -330,9 +332,8 @@ def test_groups_reach_every_number(cli, tmp_path):
     table.to_csv(path, index=False)
     told = as_json(cli("difficulty", path, "--target-se", "0.05", "--json"))
     [row] = told["summary"]
-    bootstrap = row["standard_error"] * np.sqrt(11 / 13)
     width = row["new_prompts_high"] - row["new_prompts_low"]
-    assert width == pytest.approx(2 * 1.96 * bootstrap, rel=0.1)
+    assert width == pytest.approx(2 * stats.t.ppf(0.975, 11) * row["standard_error"], rel=0.12)
     plans = hb.difficulty.plan(table, target_se=0.05, random_seed=1)
     assert [design["n"] for design in told["plan"]] == plans["n"].to_list()
 
@@ -374,3 +375,68 @@ def test_help_lists_the_options_and_loads_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert all(option in done.stdout for option in OPTIONS)
+
+
+@pytest.fixture
+def log_file(frame, tmp_path):
+    """A log with a model of another name, two filters, and generations that broke."""
+    log = frame.rename(columns={"model": "model_name"})
+    log["status"] = np.where(log.index % 11 == 0, "error", "ok")
+    log["note"] = "n"
+    both = [log.assign(filter=name) for name in ("strict-match", "flexible-extract")]
+    pd.concat(both).to_csv(tmp_path / "log.csv", index=False)
+    return tmp_path / "log.csv"
+
+
+def test_columns_are_listed_with_their_use(cli, log_file):
+    done = cli("difficulty", log_file)
+    assert done.code != 0
+    assert "--only 'filter=strict-match'" in done.err
+    assert "--ignore 'filter'" in done.err
+    done = cli("difficulty", log_file, "--only", "filter=strict-match")
+    assert done.code == 0, done.err
+    table = done.out.partition("\nCOLUMNS\n")[2].partition("WHAT TO WATCH")[0]
+    cells = [line.split(maxsplit=1) for line in table.splitlines() if line.strip()]
+    told = dict(cell for cell in cells if len(cell) == 2)
+    assert told["model_name"].split() == ["model", *"known as another name".split()]
+    assert told["epoch"].split()[0] == "generation"
+    assert "22 rows without a score" in told["status"]
+    assert "240 of 480 rows" in told["filter"]
+    assert told["note"].strip() == "not read"
+    flat = " ".join(done.out.split())
+    assert "without a score ('large' 11, 'small' 11) (22 by column 'status'), in" in flat
+
+
+def test_columns_in_json(cli, log_file):
+    told = as_json(cli("difficulty", log_file, "--only", "filter=strict-match", "--json"))
+    uses = {use["column"]: use["serves_as"] for use in told["columns"]}
+    assert uses["model_name"] == "model"
+    assert (uses["filter"], uses["status"], uses["note"]) == (
+        "chosen",
+        "missing scores",
+        "not read",
+    )
+    assert told["pass_at_k"][-1]["reason"].startswith("k up to 2: some prompt has ")
+    pooled = as_json(
+        cli("difficulty", log_file, "--ignore", "epoch", "--ignore", "filter", "--json")
+    )
+    assert pooled["data"]["generations"] == 436
+
+
+def test_unread_column_is_told_before_any_number(cli, frame, tmp_path):
+    frame.rename(columns={"model": "system"}).drop(columns="epoch").to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    done = cli("difficulty", tmp_path / "t.csv")
+    assert done.code == 0, done.err
+    flat = " ".join(done.out.split())
+    assert "column 'system' was not read" in flat
+    assert "--column model=system" in flat
+    assert done.out.index("not read, but") < done.out.index("SCORES")
+
+
+@pytest.mark.parametrize("pair", ["filter", "=x", "filter="])
+def test_only_wants_a_pair(cli, rows_file, pair):
+    done = cli("difficulty", rows_file, "--only", pair)
+    assert done.code == 64
+    assert "write COLUMN=VALUE" in done.err

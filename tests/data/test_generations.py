@@ -189,7 +189,7 @@ BROKEN = {
     "both": (dict(prompt=[1], correct=[1], n_correct=[1], k=[1]), "both scored rows .* and counts"),
     "empty": (dict(prompt=[], correct=[]), "table of generations is empty"),
     "two aliases": (
-        dict(question=["a"], problem=["b"], correct=[1]),
+        dict(question=["a", "a"], problem=["b", "c"], correct=[1, 0]),
         "could be the prompt: 'question', 'problem'; choose one with columns=",
     ),
     "missing prompt": (dict(prompt=["a", None, ""], correct=[1, 1, 0]), "missing prompt .* 1, 2 "),
@@ -399,3 +399,303 @@ def test_summary(generations):
         "always_correct": 0.5,
     }
     assert table.loc["b", ["prompts", "missing", "never_correct"]].tolist() == [2, 1, 0.5]
+
+
+ROWS = pd.DataFrame(
+    {
+        "prompt": ["a", "a", "b", "b"], "model": "m", "generation": [1, 2, 1, 2], "correct": 1,
+        "answer": "x", "run": 1, "prompt_group": "g", "answer_cluster": "c",
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", [[1], (1, 0), {1}, {"v": 1}, np.array([1])], ids=str)
+@pytest.mark.parametrize("column", ROWS.columns)
+def test_cells_hold_one_value(column, cell):
+    table = ROWS.astype(object)
+    table.at[2, column] = cell
+    with pytest.raises(hb.DataError, match=rf"column '{column}' of the generations .* in row 2"):
+        Generations.from_frame(table)
+
+
+COUNTED = pd.DataFrame({"prompt": ["a", "b"], "n_correct": [1, 2], "k": [3, 3]})
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "match"),
+    [
+        (ROWS, {"generation": "correct"}, "as generation and as correct"),
+        (ROWS, {"prompt_group": "prompt"}, "as prompt and as prompt_group"),
+        (ROWS, {"answer": "correct"}, "as answer and as correct"),
+        (ROWS.drop(columns="model"), {"model": "prompt"}, "as prompt and as model"),
+        (COUNTED, {"k": "n_correct"}, "as n_correct and as k"),
+        (COUNTED, {"model": "k"}, "as model and as k"),
+    ],
+)
+def test_one_column_serves_one_role(table, columns, match):
+    with pytest.raises(hb.DataError, match=f"of the generations would serve {match}"):
+        Generations.from_frame(table, columns=columns)
+
+
+def test_ids_that_differ_by_blanks_at_the_ends_are_one():
+    spaced = ROWS.assign(prompt=["a", "a ", " b", "b"], model=["m", "m ", " m", "m"])
+    assert Generations.from_frame(spaced) == Generations.from_frame(ROWS)
+
+
+@pytest.mark.parametrize("call", [lambda: Generations(ROWS), lambda: Generations("g.csv")])
+def test_the_constructor_names_from_frame(call):
+    with pytest.raises(TypeError, match=r"hb\.difficulty\.Generations\.from_frame\("):
+        call()
+
+
+N = 20
+
+
+def laid_out(column, values, k=1, seed=0):
+    """Each of the values on every prompt, k rows of each."""
+    rng = np.random.default_rng(seed)
+    parts = [
+        pd.DataFrame(
+            {
+                "prompt": np.repeat([f"p{i}" for i in range(N)], k),
+                "correct": rng.integers(0, 2, N * k),
+                column: value,
+            }
+        )
+        for value in values
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def use_of(generations, column):
+    (use,) = (use for use in generations.column_uses if use.column == column)
+    return use
+
+
+@pytest.mark.parametrize(
+    "column", ["model_name", "model_id", "llm", "llm_name", "Model", "modelName", "Model Name"]
+)
+def test_other_names_of_the_model(column):
+    found = Generations.from_frame(laid_out(column, ["big", "small"]))
+    assert found.models.tolist() == ["big", "small"]
+    assert set(found.k) == {1}
+    assert use_of(found, column).serves_as == "model"
+
+
+@pytest.mark.parametrize(
+    "column", ["trial", "trial_index", "attempt", "epoch", "seed", "rollout", "Trial", "trialIndex"]
+)
+def test_other_names_of_the_generation(column):
+    found = Generations.from_frame(laid_out(column, [1, 2, 3]))
+    assert found.generation.tolist() == ["1", "2", "3"] * N
+    assert use_of(found, column).serves_as == "generation"
+    assert not found.findings
+
+
+def test_doc_id_is_the_prompt():
+    found = Generations.from_frame(laid_out("epoch", [1, 2]).rename(columns={"prompt": "doc_id"}))
+    assert found.n_prompts == N
+
+
+@pytest.mark.parametrize(
+    "column", ["filter", "scorer", "metric", "judge", "task", "Judge Model", "temperature"]
+)
+def test_settings_are_no_repeats(column):
+    frame = laid_out(column, ["a", "b"])
+    match = rf"{column}.* takes 2 values .*'p0': rows 0, 20 .*only=.*ignore="
+    with pytest.raises(hb.DataError, match=match):
+        Generations.from_frame(frame)
+    one = Generations.from_frame(frame, only={column: "b"})
+    assert one.correct.tolist() == Generations.from_frame(frame[N:]).correct.tolist()
+    assert use_of(one, column).how == "'b': 20 of 40 rows"
+    assert use_of(Generations.from_frame(frame[N:]), column).serves_as == "setting"
+    pooled = Generations.from_frame(frame, ignore=column)
+    assert set(pooled.k) == {2}
+    by_model = Generations.from_frame(frame, columns={"model": column})
+    assert by_model.models.tolist() == ["a", "b"]
+
+
+def test_a_setting_that_each_prompt_has_one_of_is_harmless():
+    frame = laid_out("epoch", [1, 2])
+    frame["task"] = np.where(frame["prompt"] < "p3", "sums", "words")
+    found = Generations.from_frame(frame)
+    assert use_of(found, "task").how == "one value for each model and prompt"
+
+
+@pytest.mark.parametrize(
+    ("only", "match"),
+    [
+        ({"filter": "c"}, "no row has 'c'; there are 'a', 'b'"),
+        ({"filters": "a"}, "no column 'filters'"),
+        ({"filter": []}, "no row has"),
+        ("filter", "give columns and values"),
+    ],
+)
+def test_wrong_choices_of_rows(only, match):
+    with pytest.raises(hb.DataError, match=match):
+        Generations.from_frame(laid_out("filter", ["a", "b"]), only=only)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("column", ["system", "variant", "prompt_version", "config"])
+@pytest.mark.parametrize("holes", [False, True])
+def test_unread_columns_that_tell_rows_apart_are_named(column, k, holes):
+    frame = laid_out(column, ["a", "b"], k)
+    if holes:
+        frame = frame.drop(index=[3, 30])
+    found = Generations.from_frame(frame)
+    (finding,) = (f for f in found.findings if f.code == "unread_column")
+    assert finding.severity == "warning"
+    assert f"{column!r} was not read" in finding.message
+    assert "'a', 'b'" in finding.message
+    silenced = Generations.from_frame(frame, ignore=[column])
+    assert "unread_column" not in silenced.findings.codes
+
+
+def test_unread_columns_that_fall_by_chance_are_not_named():
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        frame = laid_out("epoch", range(3), seed=seed)
+        frame["reason"] = rng.choice(["stop", "length"], len(frame), p=[0.6, 0.4])
+        frame["host"] = rng.choice(list("abcd"), len(frame))
+        frame["latency"] = rng.random(len(frame))
+        frame["target"] = frame["prompt"] + "!"
+        alarms += "unread_column" in Generations.from_frame(frame).findings.codes
+    assert alarms == 0
+
+
+def test_a_second_name_of_the_index_is_not_needed():
+    frame = laid_out("generation", [0, 1, 2]).assign(seed=lambda d: d["generation"] + 40, n=3)
+    frame["file"] = "run" + frame["generation"].astype(str)
+    found = Generations.from_frame(frame)
+    assert found.generation.tolist() == ["0", "1", "2"] * N
+    assert not found.findings
+    assert Generations.from_frame(laid_out("seed", [42], 3)).generation is None
+    crossed = pd.concat([laid_out("trial", [1, 2]).assign(attempt=a) for a in (1, 2)])
+    with pytest.raises(hb.DataError, match=r"'trial', 'attempt'; choose one .* or join them"):
+        Generations.from_frame(crossed)
+
+
+def copies():
+    one = laid_out("system", ["x"])
+    three = laid_out("system", ["x"], 3)
+    timed = three.assign(time=np.random.default_rng(1).random(len(three)))
+    other = laid_out("system", ["x"], 2, seed=5)
+    return {
+        "the file twice": (pd.concat([one, one]), 20),
+        "in any order": (pd.concat([one, one]).sample(frac=1, random_state=1), 20),
+        "three times": (pd.concat([one] * 3), 40),
+        "of several generations": (pd.concat([three, three]), 60),
+        "with row numbers": (pd.concat([three, three], ignore_index=True).reset_index(), 60),
+        "one model of two": (
+            pd.concat([other.assign(model="a"), *[three.assign(model="b")] * 2]),
+            60,
+        ),
+        "some rows, by their time": (pd.concat([timed, timed[:7]]), 7),
+        "cells that are lists": (
+            pd.concat([timed.assign(x=[["t"]] * 60), timed[:7].assign(x=[["t"]] * 7)]),
+            7,
+        ),
+    }
+
+
+@pytest.mark.parametrize(("frame", "extra"), copies().values(), ids=copies())
+def test_the_same_rows_twice_are_refused(frame, extra):
+    with pytest.raises(hb.DataError, match=rf"{extra} rows repeated: .*columns=.*generation"):
+        Generations.from_frame(frame)
+    numbered = frame.assign(epoch=range(len(frame)))
+    assert Generations.from_frame(numbered).n_generations == len(frame)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "k", "scores"),
+    [(20, 2, "all right"), (4, 2, "as drawn"), (40, 3, "as drawn"), (40, 10, "as drawn")],
+)
+def test_generations_that_come_out_alike_are_read(prompts, k, scores):
+    rng = np.random.default_rng(2)
+    p = np.ones(prompts) if scores == "all right" else rng.beta(0.3, 0.3, prompts)
+    frame = pd.DataFrame({"prompt": np.repeat(range(prompts), k)})
+    frame["correct"] = (rng.random(len(frame)) < np.repeat(p, k)).astype(int)
+    assert set(Generations.from_frame(frame).k) == {k}
+
+
+BROKEN_ROWS = {
+    "status": ("ok", "error"),
+    "Status": ("success", "Timed Out"),
+    "error": (None, "RateLimitError: slow down"),
+    "error_message": ("", "boom"),
+    "scoring_failed": (False, True),
+    "failed": (0, 1),
+    "is_error": ("no", "yes"),
+}
+
+
+@pytest.mark.parametrize("column", BROKEN_ROWS)
+@pytest.mark.parametrize("kind", ["rows", "counts", "csv"])
+def test_rows_that_broke_have_no_score(column, kind, tmp_path):
+    fine, broken = BROKEN_ROWS[column]
+    frame = laid_out("model", ["a", "b"])
+    if kind == "counts":
+        frame = frame.assign(n_correct=frame.pop("correct"), k=2)
+    frame[column] = [broken if row in (1, 2, 3, 25) else fine for row in range(len(frame))]
+    if kind == "csv":
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        found = Generations.from_csv(tmp_path / "t.csv")
+    else:
+        found = Generations.from_frame(frame)
+    (finding,) = (f for f in found.findings if f.code == "missing_scores")
+    assert "('a' 3, 'b' 1)" in finding.message
+    assert f"(4 by column {column!r})" in finding.message
+    assert found.missing_prompt.tolist() == ["p1", "p2", "p3", "p5"]
+    ignored = Generations.from_frame(frame, ignore=[column])
+    assert ignored.missing_prompt is None
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "codes"),
+    [
+        ("status", ("fail", "pass"), ("unclear_column",)),
+        ("status", ("wrong", "correct"), ("unclear_column",)),
+        ("error", (0.25, 0.5), ("unclear_column",)),
+        ("status", (200, 200), ()),
+        ("error", (None, None), ()),
+    ],
+)
+def test_columns_that_say_nothing_of_missing_scores(column, values, codes):
+    frame = laid_out("epoch", [1, 2])
+    frame[column] = [values[score] for score in frame["correct"]]
+    found = Generations.from_frame(frame)
+    assert found.n_missing == 0
+    assert found.findings.codes == codes
+
+
+@pytest.mark.parametrize(
+    ("column", "values"), [("status", ("failed", "success")), ("failed", (True, False))]
+)
+def test_failures_that_repeat_the_score_need_a_word(column, values):
+    frame = laid_out("epoch", [1, 2])
+    frame[column] = [values[score] for score in frame["correct"]]
+    with pytest.raises(hb.DataError, match=rf"{column}.*exactly where 'correct' is 0.*ignore="):
+        Generations.from_frame(frame)
+    assert Generations.from_frame(frame, ignore=column).n_missing == 0
+
+
+def test_wide_tables_are_told_the_call_that_makes_them_long():
+    counts = pd.DataFrame({"prompt": list("ab"), "gpt": [1, 2], "cl": [2, 3], "k": 3, "x": 0.5})
+    rows = pd.DataFrame({"prompt": list("aabb"), "epoch": [1, 2] * 2, "gpt": 1, "cl": True})
+    for frame, shape in ((counts, (2, 3)), (rows, (2, 2))):
+        with pytest.raises(hb.DataError, match=r"frame\.melt\(") as caught:
+            Generations.from_frame(frame)
+        call = str(caught.value).partition("one column each: ")[2]
+        found = Generations.from_frame(eval(call, {"frame": frame}))
+        assert found.models.tolist() == ["cl", "gpt"]
+        assert (found.n_prompts, found.k.max()) == shape
+
+
+def test_repeated_ids_name_the_columns_that_differ():
+    frame = pd.DataFrame(
+        {"prompt": list("abab"), "system": list("xxyy"), "n_correct": [1, 2, 1, 0], "k": 3}
+    )
+    with pytest.raises(hb.DataError, match=r"not read and could: 'system'"):
+        Generations.from_frame(frame)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from hero_bayes.data.generations import Generations
-from hero_bayes.difficulty.answers import clusters, normalise
+from hero_bayes.difficulty.answers import clusters, merged, normalise
+from hero_bayes.difficulty.review import review_list
 from hero_bayes.errors import DataError, Refusal
 
 
@@ -35,6 +36,20 @@ def long(answers, **columns):
         ("a  b\tc", "A b\nc"),
         ('["a", "b"]', "['a', 'b']"),
         ("Straße", "STRASSE"),
+        ("7", "$7$"),
+        ("7", r"\boxed{7}"),
+        ("7", r"$\boxed{7.0}$"),
+        ("7", r"\(7\)"),
+        ("7", "**7**"),
+        ("-7", "\u22127"),
+        ("-7", "$\u20137$"),
+        ("18%", r"$18\%$"),
+        ("A", "(A)"),
+        ("A", "A."),
+        ("A", r"\text{A}"),
+        ("A", "[a]"),
+        ("Paris", r"\text{paris}"),
+        ("['a', 'b']", "['a','b']"),
     ],
 )
 def test_same_answer(one, other):
@@ -56,6 +71,16 @@ def test_same_answer(one, other):
         ("", "None"),
         ("wait...", "wait.."),
         ('"it\'s"', "'it's'"),
+        ("'A'", "'a'"),
+        ("'a b'", "'a  b'"),
+        ("' a'", "'a'"),
+        ("x = A", "x = a"),
+        ("if a:\n  b()", "if a: b()"),
+        ("['A']", "['a']"),
+        ("'7'", "7"),
+        ("(7, 8)", "[7, 8]"),
+        ("$7$", "$70$"),
+        ("AB", "(A)"),
     ],
 )
 def test_other_answer(one, other):
@@ -74,9 +99,50 @@ def test_codes_start_at_zero_in_every_prompt_and_are_shared_by_models():
     assert clusters(data).tolist() == [0, 1, 0, 0, 1, 1, 2, 1, 1]
 
 
-def test_missing_is_no_answer_and_empty_is_one():
-    data = Generations.from_frame(long({"a": ["", None, "", "None"], "b": [None]}))
-    assert clusters(data).tolist() == [0, -1, 0, 1, -1]
+@pytest.mark.parametrize("cluster", [None, lambda answers: answers])
+def test_missing_and_empty_are_no_answers(cluster):
+    data = Generations.from_frame(long({"a": ["", None, "x", "None"], "b": ["  "]}))
+    assert clusters(data, cluster).tolist() == [-1, -1, 0, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("answers", "correct", "codes"),
+    [
+        (["7", "7.0", "7"], [1, 0, 1], [0, 1, 0]),
+        (["Paris", "paris", "PARIS"], [1, 0, 0], [0, 1, 1]),
+        (["A", "(A)", "(A)"], [1, 0, 0], [0, 1, 1]),
+        (["['a']", '["a"]', "['a']"], [0, 1, 0], [0, 1, 0]),
+        (["7", "7", "8"], [1, 0, 0], [0, 0, 1]),  # one text scored both ways stays one answer
+        (["7", "7", "7.0"], [1, 0, 1], [0, 0, 1]),
+    ],
+)
+def test_answers_with_other_verdicts_are_never_joined(answers, correct, codes):
+    frame = long({"a": answers}).assign(correct=correct)
+    assert clusters(Generations.from_frame(frame)).tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("answers", "correct", "n_codes"),
+    [
+        (["return x", "Return X", "RETURN  x"], [1, 1, 1], 1),
+        (["x = 'a'", "Abc", "abc"], [1, 0, 0], 3),  # the key is code: case counts everywhere
+        (["abc", "ABC", "x = 'a'"], [1, 1, 0], 2),  # the key is a word
+        (["x = 'a'", "Abc", "abc"], [0, 0, 0], 3),  # no key is known: as exact as any answer
+        (["{'a': 1}", "{'a':1}", "{'A': 1}"], [0, 0, 0], 2),
+    ],
+)
+def test_case_and_blanks_count_where_the_key_is_code(answers, correct, n_codes):
+    frame = long({"a": answers}).assign(correct=correct)
+    assert len(set(clusters(Generations.from_frame(frame)))) == n_codes
+
+
+def test_what_is_joined_is_named():
+    data = Generations.from_frame(long({"a": ["7", "$7$", "8"], "b": ["x", "y"], "c": ["", "z"]}))
+    assert merged(data, clusters(data)) == ["read as one answer: '$7$', '7'", "", ""]
+    notes = review_list(data, random_seed=1).table.set_index("prompt")["note"]
+    assert "read as one answer: '$7$', '7'" in notes["a"]
+    assert "1 generation without an answer" in notes["c"]
+    assert notes["b"] == ""
 
 
 def test_column_of_clusters_goes_before_spelling():

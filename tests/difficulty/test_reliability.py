@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from many import beta_fit, from_counts, normal_fit
 from scipy import special, stats
@@ -170,7 +171,7 @@ def test_fits_are_understood(shape):
     table = pass_at_k(fit, k=1).set_index("estimand")["pass_at_k"]
     posterior = fit["posterior"].to_dataset()
     # The fit sums over fixed nodes, 0.08 apart: error below 1e-6 for scales from 0.05 to 7.
-    assert table[NEW_PROMPTS] == pytest.approx(posterior["mu"].mean().item(), abs=1e-6)
+    assert table[NEW_PROMPTS] == pytest.approx(posterior["mu_law"].mean().item(), abs=1e-6)
     assert table[THESE_PROMPTS] == pytest.approx(
         posterior["mu_these_prompts"].mean().item(), abs=1e-12
     )
@@ -178,3 +179,26 @@ def test_fits_are_understood(shape):
     assert ends["shape"].tolist() == [shape]
     assert ends["sigma"][0] == pytest.approx(posterior["sigma"].mean().item(), abs=1e-12)
     assert plan(fit, k=8)["n"].tolist() == [40]
+
+
+@pytest.mark.parametrize(("least", "sizes"), [(1, [1]), (2, [1, 2]), (4, [1, 2]), (7, [1, 2, 5])])
+def test_without_k_every_log_is_answered_as_far_as_it_holds(least, sizes):
+    rng = np.random.default_rng(least)
+    k = rng.integers(least, 30, 40)
+    k[3] = least
+    counts = pd.DataFrame({"prompt": range(40), "n_correct": rng.binomial(k, 0.4), "k": k})
+    table = pass_at_k(counts)
+    assert table["k"].to_list() == sizes
+    assert f"k up to {sizes[-1]}: some prompt has {least} generation" in table["reason"].iloc[-1]
+    pd.testing.assert_frame_equal(
+        table.drop(columns="reason"), pass_at_k(counts, sizes).drop(columns="reason")
+    )
+
+
+def test_without_k_each_model_is_answered_as_far_as_it_holds():
+    counts = pd.DataFrame(
+        {"prompt": list("abab"), "model": list("xxyy"), "n_correct": 1, "k": [2, 3, 10, 12]}
+    )
+    table = pass_at_k(counts)
+    assert table.groupby("model")["k"].max().to_dict() == {"x": 2, "y": 10}
+    assert table["reason"].iloc[-1] == ""

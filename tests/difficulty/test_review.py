@@ -196,7 +196,7 @@ def test_notes(table):
     frame.loc[row[0], "correct"] = False
     frame.loc[row[1], "answer"] = "one"
     notes = review_list(frame, key_exact=True).table.set_index("prompt")["note"]
-    assert notes["p01"] == "1 generation without an answer"
+    assert notes["p01"] == "1 generation without an answer; read as one answer: 'A.', 'a'"
     assert notes["p02"] == "the key accepts 2 different answers; 1 answer scored both ways"
     assert (notes.drop(["p01", "p02"]) == "").all()
 

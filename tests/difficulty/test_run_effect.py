@@ -84,19 +84,25 @@ def test_expected_sd_with_gaps_is_the_mean_over_all_permutations():
     seen = [np.flatnonzero(~np.isnan(row)) for row in y]
     residual = [row[s] - row[s].mean() for row, s in zip(y, seen, strict=True)]
     size = (~np.isnan(y)).sum(axis=0)
-    variances, spreads = [], []
+    variances, spreads, totals = [], [], []
     for orders in product(*(permutations(r) for r in residual)):
         total = np.zeros(3)
         for values, s in zip(orders, seen, strict=True):
             total[s] += values
         variances.append((total / size).var(ddof=1))
         spreads.append(np.ptp(total / size))
+        totals.append(total)
     effect = run_effect(from_outcomes(y, runs), n_permutations=4000)
     assert effect.expected_sd == pytest.approx(np.sqrt(np.mean(variances)), abs=1e-13)
     error = np.std(spreads) / np.sqrt(4000)
     assert effect.expected_spread == pytest.approx(np.mean(spreads), abs=4 * error)
-    observed = effect.spread
-    exact = np.mean(np.array(spreads) >= observed - 1e-12)
+    deviations = np.array(totals) / size
+    inverse = np.linalg.pinv(np.cov(deviations.T, bias=True), rcond=1e-9)
+    statistics = np.einsum("di,ij,dj->d", deviations, inverse, deviations)
+    score = effect.run_scores.to_numpy()
+    seen_now = score - np.nanmean(y, axis=1).mean()
+    exact = np.mean(statistics >= seen_now @ inverse @ seen_now - 1e-9)
+    assert effect.run_errors.to_numpy() == pytest.approx(deviations.std(axis=0), abs=1e-13)
     assert effect.p_value == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000))
 
 
@@ -166,3 +172,23 @@ def test_ordered_generations_are_found_in_real_logs(model, ordered):
     assert effect.n_runs == 10
     assert (effect.spread > 4 * effect.expected_spread) == ordered
     assert effect.visible == ordered
+
+
+@pytest.mark.parametrize("tiny", [1, 3, 6, 12])
+def test_a_run_of_few_generations_does_not_drown_the_others(tiny):
+    found, false = 0, 0
+    for seed in range(40):
+        y = simulate(seed, n=200, runs=5)
+        y[:, 4] = np.where(np.arange(200) < tiny, y[:, 4], np.nan)
+        false += run_effect(from_outcomes(y, range(5)), n_permutations=199).visible
+        y[:, 1] *= np.random.default_rng(seed).random(200) < 0.7
+        effect = run_effect(from_outcomes(y, range(5)), n_permutations=199)
+        found += effect.visible
+        assert effect.tiny == ("4",)
+        assert f"say little: '4' ({tiny})" in effect.sentence
+    assert found >= 38
+    assert false <= stats.binom.ppf(1 - 1e-4, 40, 0.05)
+
+
+def test_runs_of_one_size_are_not_called_tiny():
+    assert run_effect(from_outcomes(simulate(1, missing=0.3), range(8))).tiny == ()

@@ -209,7 +209,9 @@ def test_groups_share_the_weights_of_prompts():
     labels = table(prompt=np.tile(np.repeat(np.arange(30), 4), 2), arm=np.repeat(["A", "B"], 120))
     truth = np.tile(np.repeat(rng.random(30) < 0.4, 4), 2)
     evidence = np.tile(np.where(truth, 4.0, -4.0), (500, 1))
-    rates = rates_by_prompt(evidence, np.full((500, 2), 0.4), labels, np.full(240, np.nan), rng)
+    rates = rates_by_prompt(
+        evidence.__getitem__, np.full((500, 2), 0.4), labels, np.full(240, np.nan), rng
+    )
     assert np.corrcoef(rates.T)[0, 1] > 0.8
 
 
