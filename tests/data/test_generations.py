@@ -424,7 +424,7 @@ COUNTED = pd.DataFrame({"prompt": ["a", "b"], "n_correct": [1, 2], "k": [3, 3]})
 @pytest.mark.parametrize(
     ("table", "columns", "match"),
     [
-        (ROWS, {"generation": "correct"}, "as generation and as correct"),
+        (ROWS, {"generation": "correct"}, "as correct and as generation"),
         (ROWS, {"prompt_group": "prompt"}, "as prompt and as prompt_group"),
         (ROWS, {"answer": "correct"}, "as answer and as correct"),
         (ROWS.drop(columns="model"), {"model": "prompt"}, "as prompt and as model"),
