@@ -12,6 +12,7 @@ from toy import make_labels
 import hero_bayes as hb
 from hero_bayes.data.panel import align
 from hero_bayes.errors import Refusal
+from hero_bayes.estimators import bins, tilt_parts
 from hero_bayes.estimators.bins import scored_draws
 from hero_bayes.estimators.fallback import fallback, shortfall
 from hero_bayes.estimators.item_scores import item_scores, score_sets
@@ -110,6 +111,8 @@ def test_an_arm_is_read_as_if_it_were_alone(halves, draws_of):
     draws = draws_of(history, current)
     assert len(draws.kinds) == 2
     assert draws.log_ratio.shape == (1000, current.n_items)
+    rows = np.array([7, 3, 801])
+    np.testing.assert_array_equal(draws.log_ratio_at(rows), draws.log_ratio[rows])
     for g, arm in enumerate("AB"):
         alone = draws_of(history, current.select(arms=[arm]))
         own = current.group_idx == g
@@ -118,6 +121,26 @@ def test_an_arm_is_read_as_if_it_were_alone(halves, draws_of):
         assert abs(draws.item_rate[:, g].mean() - alone.item_rate[:, 0].mean()) < 0.03
         seen = draws.log_ratio[:, own].mean(axis=0), alone.log_ratio.mean(axis=0)
         assert np.corrcoef(*seen)[0, 1] > 0.98
+
+
+@pytest.mark.parametrize("options", [{}, {"form": "bins"}, {"score": "votes"}])
+def test_arms_of_large_tables_are_counted_apart(monkeypatch, halves, options):
+    """Items of nearly equal evidence in one cell: the rates of both arms stay, and so do gaps."""
+    history, current, _ = halves
+    gold = np.where(np.arange(current.n_items) % 7 == 0, 1.0, np.nan)
+    current = current.with_gold(gold)
+    n = 1000
+    one = scored_draws(history, current, n_draws=n, **options)
+    for module in (bins, tilt_parts):
+        monkeypatch.setattr(module, "ITEM_LIMIT", 0)
+    other = scored_draws(history, current, n_draws=n, **options)
+    assert len(other.kinds) == 2
+    for name in ("prevalence", "item_rate"):
+        a, b = getattr(one, name), getattr(other, name)
+        for g in (0, 1):
+            spread = a[:, g].std()
+            assert abs(a[:, g].mean() - b[:, g].mean()) < 5 * spread * np.sqrt(2 / n)
+            assert b[:, g].std() == pytest.approx(spread, rel=6 / np.sqrt(n))
 
 
 def test_the_fit_and_the_comparison_say_so(halves):
@@ -181,6 +204,11 @@ def test_without_gold_arms_are_read_apart_too(study):
     shares = [current.vote_share[current.group_idx == g].mean() for g in (0, 1)]
     assert shares[1] - shares[0] > 0.1
     assert abs(gap[1] - gap[0]) < 0.15
+    rows = np.array([7, 3, 801])
+    np.testing.assert_array_equal(draws.log_ratio_at(rows), draws.log_ratio[rows])
+    for lines, own in zip(draws.lines, draws.items, strict=True):
+        expected = lines[0][:, None] + lines[1][:, None] * draws.score[own]
+        np.testing.assert_allclose(draws.log_ratio[:, own], expected)
     # They share the rate of history: its prior is wide, but moves both arms.
     assert np.corrcoef(draws.prevalence.T)[0, 1] > 0.5
 

@@ -11,8 +11,18 @@ from scipy.stats import beta, binomtest, kstest
 from toy import make_labels
 
 import hero_bayes as hb
-from hero_bayes.data.prompts import clustered_variance, prompt_clusters, prompt_codes
+from hero_bayes.data.covariates import design
+from hero_bayes.data.prompts import (
+    clustered_variance,
+    effective_size,
+    prompt_clusters,
+    prompt_codes,
+)
 from hero_bayes.data.shift import covariate_shift
+from hero_bayes.estimators.anchored_em import anchor
+from hero_bayes.estimators.hero1 import hero1_solution
+from hero_bayes.estimators.hero2 import adjusted_solution
+from hero_bayes.estimators.kernels import score_root
 from hero_bayes.estimators.prompt_spread import design_effect, rate_by_prompt, rates_by_prompt
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -88,6 +98,21 @@ def test_clustered_variance_by_hand():
     twice = clustered_variance(np.repeat(values, 2), np.repeat(np.arange(4), 2))
     # A prompt seen twice is one prompt: the squared error of the mean stays.
     assert twice / 8 == pytest.approx(alone / 4)
+
+
+def test_variance_of_a_weighted_mean_and_its_size():
+    """Weights 0 drop items; whole-number weights are copies of prompts, not of items."""
+    rng = np.random.default_rng(8)
+    values, code = rng.standard_normal(40), np.repeat(np.arange(10), 4)
+    chosen = code < 6
+    weight = chosen / chosen.sum()
+    for cluster_idx, rows in ((None, None), (code, code[chosen])):
+        found = clustered_variance(values, cluster_idx, weight)
+        assert found == pytest.approx(clustered_variance(values[chosen], rows))
+    assert effective_size(weight, None) == 24
+    assert effective_size(weight, code) == 6
+    assert effective_size(np.full(40, 1 / 40), code) == 10
+    assert effective_size(np.repeat([0.75, 0.25], [20, 20]) / 20, None) == round(20 / 0.625)
 
 
 def test_design_effect_of_whole_prompts_and_of_unrelated_items():
@@ -177,6 +202,43 @@ def test_standard_errors_are_clustered(rounds, method):
         for table in (current, without(current, "prompt"))
     ]
     assert values[0] == pytest.approx(values[1], abs=0.01 if method == "score" else 1e-12)
+
+
+@pytest.mark.parametrize(("past", "now"), [(True, True), (True, False), (False, True)])
+def test_covariates_are_known_from_prompts_not_from_items(rounds, past, now):
+    history, current = rounds[:2]
+    history = history if past else without(history, "prompt")
+    current = current if now else without(current, "prompt")
+    sizes = (120 if past else 480), (60 if now else 360)
+    found = hb.estimate(history, current, method="hero2", shrink="optimal").details
+    assert found["shrink_factor"] == pytest.approx(sizes[0] / sum(sizes))
+
+
+def test_standard_error_of_hero2_by_plain_resampling(study):
+    """Against prompts drawn anew with their generations, labelers' rates held."""
+    history, current, _ = study["simulated"]("one arm", "independent", np.random.default_rng(11))
+    anchored = anchor(history, current)
+    features = design(history, current)
+    item_idx = np.arange(current.n_items)
+    first, evidence, inside = hero1_solution(anchored, "current", item_idx)
+    zero = np.zeros_like(anchored.covariance[0])
+    even = np.full(history.n_items, 1 / history.n_items)
+    past = prompt_clusters(history)
+    settings = {"ridge": 0, "factor": 1.0, "cross_fit": False}
+    analytic, at = adjusted_solution(
+        (first, evidence, inside), zero, features.current, features.history, even,
+        cluster_idx=past, **settings,
+    )  # fmt: skip
+    rng = np.random.default_rng(12)
+    roots = []
+    own = prompt_clusters(current)
+    for _ in range(300):
+        weight = rng.standard_exponential(own.max() + 1)[own]
+        before = rng.standard_exponential(past.max() + 1)[past]
+        target = before @ features.history / before.sum()
+        shift = (weight @ features.current / weight.sum() - target) @ at.gamma
+        roots.append(score_root(evidence.log_ratio, weight / weight.sum(), shift))
+    assert analytic.standard_error == pytest.approx(np.std(roots), rel=0.15)
 
 
 def test_prompts_of_one_item_each_change_nothing(rounds):
