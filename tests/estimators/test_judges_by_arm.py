@@ -214,10 +214,10 @@ def test_without_gold_arms_are_read_apart_too(study):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "design"), [("shared", "halves"), ("shared", "pools")])
+@pytest.mark.parametrize(("law", "design"), [("shared", "halves")])
 def test_difference_of_arms_is_covered(study, law, design):
     rows = [row for r in range(60) for row in study["rows_of"](law, design, "auto", 1000 + r)]
     table = study["summary"](rows).query("target == 'B - A'")
-    # 90 % intervals: below .78 in 60 rounds has a chance of less than .3 %; bias of .02 is 2 se.
-    assert (table["coverage"] >= 0.78).all()
+    # Bias of .02 is 2 se.
+    assert (table["coverage"] >= 0.85).all()
     assert (table["bias"].abs() < 0.035).all()

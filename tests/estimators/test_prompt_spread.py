@@ -19,6 +19,7 @@ from hero_bayes.data.prompts import (
     prompt_codes,
 )
 from hero_bayes.data.shift import covariate_shift
+from hero_bayes.decision.paired import ItemsOfArms, paired_rates
 from hero_bayes.estimators.anchored_em import anchor
 from hero_bayes.estimators.hero1 import hero1_solution
 from hero_bayes.estimators.hero2 import adjusted_solution
@@ -165,6 +166,27 @@ def test_spread_is_that_of_the_estimator_however_weak_the_labels(right):
             ]  # fmt: skip
             spreads.append(np.std(draws))
     assert np.mean(spreads) == pytest.approx(np.std(roots), rel=0.15)
+
+
+@pytest.mark.parametrize("right", [0.98, 0.95, 0.85])
+def test_a_difference_of_arms_counts_the_spread_of_prompts_once(right):
+    """Against plain Monte Carlo: two arms answer the same 50 prompts, 5 generations each."""
+    rng = np.random.default_rng(9)
+    strength = np.log(right / (1 - right))
+    prompt, arm = np.tile(np.repeat(np.arange(50), 5), 2), np.repeat([0, 1], 250)
+    items = ItemsOfArms(np.arange(500), arm, prompt, 50)
+    gaps, spreads = [], []
+    for repetition in range(400):
+        chance = rng.beta(0.6, 1.4, 50)
+        truth = rng.random(500) < chance[prompt]
+        vote = np.where(rng.random(500) < right, truth, ~truth)
+        share = [(vote[arm == a].mean() - (1 - right)) / (2 * right - 1) for a in (0, 1)]
+        gaps.append(share[1] - share[0])
+        if repetition % 25 == 0:
+            evidence = np.tile(np.where(vote, strength, -strength), (200, 1))
+            drawn = paired_rates(evidence, np.full((200, 2), 0.3), items, (1.0, 1.0), rng)
+            spreads.append(np.std(drawn[:, 1] - drawn[:, 0]))
+    assert np.mean(spreads) == pytest.approx(np.std(gaps), rel=0.08)
 
 
 # --- fits ---
@@ -336,7 +358,6 @@ def test_intervals_cover(study, design, law):
     rate = study["true_rate"]()
     rows = [row for r in range(60) for row in study["rows_of"](design, law, "auto", 500 + r, rate)]
     table = study["summary"](rows)
-    # 90 % intervals: below .78 in 60 rounds has a chance of less than .3 %.
-    assert (table["coverage"] >= 0.78).all()
+    assert (table["coverage"] >= 0.85).all()
     new = table[table["target"] != "item_rate"]
     assert (new["sd"] < 1.5 * new["rmse"]).all()
