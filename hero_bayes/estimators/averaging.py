@@ -229,9 +229,8 @@ def label_evidence(anchored: Anchored) -> float:
     data = at.data
     counts = np.repeat(anchored.panel.labelers != GOLD, 2).astype(float)
     label = np.tile([0.0, 1.0], at.sensitivity.size)
-    truth = at.truth[: data.item_ptr.size - 1]  # without the items that stand for the flat prior
-    score = np.zeros(truth.size)
-    for one, of_class in ((1.0 - at.specificity, 1.0 - truth), (at.sensitivity, truth)):
+    score = np.zeros(at.truth.size)
+    for one, of_class in ((1.0 - at.specificity, 1.0 - at.truth), (at.sensitivity, at.truth)):
         residual = counts * (label - np.repeat(one, 2))
         whole = sum_by_item(data.item_ptr, data.code, residual)
         score += of_class * (whole**2 - sum_by_item(data.item_ptr, data.code, residual**2)) / 2.0
