@@ -10,6 +10,7 @@ from hero_bayes.data.prompts import prompt_clusters
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.gold_error import BLOCK
 from hero_bayes.estimators.score import clamp_gold, interior
+from hero_bayes.estimators.tilt_parts import CELL_WIDTH, ITEM_LIMIT
 
 __all__ = [
     "design_effect",
@@ -51,6 +52,21 @@ def dirichlet(
     return np.asarray(draws / draws.sum())
 
 
+def in_cells(log_ratio: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of many items: mean evidence and whole weight of those of nearly equal evidence."""
+    if log_ratio.size <= ITEM_LIMIT:
+        return log_ratio, weight
+    known = np.isinf(log_ratio)
+    value, of_value = log_ratio[~known], weight[~known]
+    cell = np.floor(value / CELL_WIDTH).astype(np.int64)
+    cell -= cell.min(initial=0)
+    whole = np.bincount(cell, weights=of_value)
+    held = whole > 0
+    mean = np.bincount(cell, weights=of_value * value)[held] / whole[held]
+    of_gold = [weight[log_ratio == end].sum() for end in (np.inf, -np.inf)]
+    return np.concatenate([mean, [np.inf, -np.inf]]), np.concatenate([whole[held], of_gold])
+
+
 def rate_by_prompt(
     log_ratio: FloatArray,
     weight: FloatArray,
@@ -87,6 +103,7 @@ def rate_by_prompt(
     """
     psi = np.asarray(kernels.psi_array(log_ratio, interior(rate, log_ratio.size)))
     added = design_effect(psi, cluster_idx) * rng.standard_gamma(prior)
+    log_ratio, weight = in_cells(log_ratio, weight)
     weights = np.concatenate([weight, added])
     evidence = np.concatenate([log_ratio, [np.inf, -np.inf]])
     return float(kernels.score_root(evidence, weights / weights.sum(), 0.0))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from scipy.stats import beta, binomtest, kstest
 from toy import make_labels
 
@@ -24,7 +25,12 @@ from hero_bayes.estimators.anchored_em import anchor
 from hero_bayes.estimators.hero1 import hero1_solution
 from hero_bayes.estimators.hero2 import adjusted_solution
 from hero_bayes.estimators.kernels import score_root
-from hero_bayes.estimators.prompt_spread import design_effect, rate_by_prompt, rates_by_prompt
+from hero_bayes.estimators.prompt_spread import (
+    design_effect,
+    in_cells,
+    rate_by_prompt,
+    rates_by_prompt,
+)
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 QUICK = {"draws": 250, "chains": 4}
@@ -187,6 +193,24 @@ def test_a_difference_of_arms_counts_the_spread_of_prompts_once(right):
             drawn = paired_rates(evidence, np.full((200, 2), 0.3), items, (1.0, 1.0), rng)
             spreads.append(np.std(drawn[:, 1] - drawn[:, 0]))
     assert np.mean(spreads) == pytest.approx(np.std(gaps), rel=0.08)
+
+
+@pytest.mark.parametrize("gold", [0.0, 0.2, 1.0])
+def test_many_items_of_nearly_equal_evidence_are_one_cell(gold):
+    """The root moves by less than 1e-4 on the logit scale; gold stays gold."""
+    rng = np.random.default_rng(10)
+    truth = rng.random(3000) < 0.3
+    evidence = np.where(truth, 1.5, -1.5) + 2 * rng.standard_normal(3000)
+    known = rng.random(3000) < gold
+    evidence[known] = np.where(truth, np.inf, -np.inf)[known]
+    weight = rng.standard_exponential(3000)
+    value, whole = in_cells(evidence, weight)
+    assert value.size < 800
+    assert whole.sum() == pytest.approx(weight.sum())
+    roots = [score_root(v, w / w.sum(), 0.0) for v, w in ((evidence, weight), (value, whole))]
+    assert logit(roots[1]) == pytest.approx(logit(roots[0]), abs=1e-4)
+    few = in_cells(evidence[:1000], weight[:1000])
+    assert few[0].size == 1000
 
 
 # --- fits ---
