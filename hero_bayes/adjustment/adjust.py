@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.covariates import Design, TextCovariates, design
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.prompts import effective_size, prompt_clusters
 from hero_bayes.data.shift import covariate_shift, shift_notes
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
@@ -22,10 +23,12 @@ from hero_bayes.estimators.control_variate import (
 )
 from hero_bayes.estimators.estimate import check_arguments
 from hero_bayes.estimators.hero2 import shrink_factor, size_note
+from hero_bayes.estimators.prompt_spread import dirichlet
 from hero_bayes.estimators.score import clamp_gold, interior
 from hero_bayes.inference.provenance import check_same_data
 
 FloatArray = NDArray[np.float64]
+Clusters = NDArray[np.integer] | None
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ def adjust(
     Notes
     -----
     For every draw of the evidence: Dirichlet(1, ..., 1) weights over the current and over the
-    history items (Bayesian bootstrap), the weighted score equation, gamma from the weighted scores
+    history items (Bayesian bootstrap; where prompts repeat, one weight a prompt, or a prompt group
+    where there are such), the weighted score equation, gamma from the weighted scores
     at its root, and the root of the equation shifted by factor * gamma'(mean X - m_X) [1]_. The
     draws carry labeler uncertainty, the sampling of items and the noise of m_X.
     ``variance_removed_percent`` compares with the roots at gamma = 0 under the same weights;
@@ -124,6 +128,7 @@ def adjust(
     log_ratio = evidence["log_likelihood_ratio"].transpose("chain", "draw", "item").to_numpy()
     flat = log_ratio.reshape(-1, log_ratio.shape[-1])
     known = evidence["gold"].to_numpy()  # what the fit took for the truth
+    past, now = prompt_clusters(history), prompt_clusters(current)
     results = []
     for group in range(current.n_groups):
         item_idx = np.flatnonzero(current.group_idx == group)
@@ -138,7 +143,8 @@ def adjust(
                 cross_fit=cross_fit,
                 # One stream for all groups: they share the weights of history.
                 rng=np.random.default_rng([seed, 1]),
-                item_rng=np.random.default_rng([seed, 2, group]),
+                item_rng=np.random.default_rng([seed, 2, 0 if now is not None else group]),
+                clusters=(past, now),
             )
         )
     return assemble(fit, evidence, current, features, results, shrink)
@@ -154,25 +160,32 @@ def adjust_group(
     cross_fit: bool | None,
     rng: np.random.Generator,
     item_rng: np.random.Generator,
+    clusters: tuple[Clusters, Clusters] = (None, None),
 ) -> GroupAdjustment:
-    """Adjusted and unadjusted roots of one group, one for every draw of the evidence."""
+    """Adjusted and unadjusted roots of one group, one for every draw of the evidence.
+
+    ``clusters`` are the prompts of the history and of all current items, where they repeat.
+    """
     x, past = features.current[item_idx], features.history
     n, n_history = x.shape[0], past.shape[0]
     even, even_history = np.full(n, 1.0 / n), np.full(n_history, 1.0 / n_history)
-    factor = shrink_factor(shrink, n_history, n)
+    # A covariate's mean is as uncertain as there are prompts.
+    own = None if clusters[1] is None else clusters[1][item_idx]
+    known = effective_size(even_history, clusters[0]), effective_size(even, own)
+    factor = shrink_factor(shrink, *known)
     middle = log_ratio.mean(axis=0)
     settings = Settings(fixed_ridge(middle, x, even, ridge), factor, cross_fit)
     adjusted, unadjusted, gammas = [], [], []
     for row in log_ratio:
         weight, history_weight = even, even_history
         if log_ratio.shape[0] > 1:
-            weight = dirichlet(n, item_rng)
-            history_weight = dirichlet(n_history, rng)
+            weight = dirichlet(n, item_rng, clusters[1], item_idx)
+            history_weight = dirichlet(n_history, rng, clusters[0])
         root, moved, variate = weighted_roots(row, x, history_weight @ past, weight, settings)
         unadjusted.append(root)
         adjusted.append(moved)
         gammas.append(variate.gamma)
-    shift = covariate_shift(past, x, features.names)
+    shift = covariate_shift(past, x, features.names, (clusters[0], own))
     return GroupAdjustment(
         adjusted=np.array(adjusted),
         unadjusted=np.array(unadjusted),
@@ -181,12 +194,6 @@ def adjust_group(
         shift=shift,
         notes=(*shift_notes(shift), *size_note(shrink, n_history, n)),
     )
-
-
-def dirichlet(size: int, rng: np.random.Generator) -> FloatArray:
-    """Dirichlet(1, ..., 1) weights."""
-    draws = rng.exponential(size=size)
-    return np.asarray(draws / draws.sum())
 
 
 def fixed_ridge(log_ratio: FloatArray, x: FloatArray, even: FloatArray, ridge: Ridge) -> float:

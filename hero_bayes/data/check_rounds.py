@@ -21,6 +21,8 @@ ROLES = {"prompt", "prompt_group", "generation", "round", "arm"}
 LABELS_PER_ITEM_RATIO = 1.5
 ABSTENTION_DIFFERENCE = 0.10
 ABSTENTION_Z = 3.0
+#: With fewer prompts (or groups of them) their spread is hardly known.
+FEW_PROMPTS = 20
 
 
 def round_findings(history: "Labels", current: "Labels", shrink: str | None) -> Iterator[Finding]:
@@ -44,6 +46,7 @@ def round_findings(history: "Labels", current: "Labels", shrink: str | None) -> 
     yield from _abstentions(history, current)
     yield from _labels_per_item(history, current)
     yield from _sizes(history, current, shrink)
+    yield from _repeated_prompts(current)
 
 
 def labeler_id_findings(*rounds: "Labels") -> Iterator[Finding]:
@@ -104,6 +107,7 @@ def _shared_items(history: "Labels", current: "Labels") -> Iterator[Finding]:
 
 
 def _covariates(history: "Labels", current: "Labels") -> Iterator[Finding]:
+    from hero_bayes.data.prompts import prompt_clusters
     from hero_bayes.data.shift import covariate_shift
 
     for kind in ("covariates", "texts"):
@@ -122,9 +126,12 @@ def _covariates(history: "Labels", current: "Labels") -> Iterator[Finding]:
     past = np.column_stack([history.covariates[name] for name in shared])
     now = np.column_stack([current.covariates[name] for name in shared])
     groups = current.groups("current")
+    before, after = prompt_clusters(history), prompt_clusters(current)
     moves = []
     for position, group in enumerate(groups):
-        shift = covariate_shift(past, now[current.group_idx == position], shared)
+        own = current.group_idx == position
+        clusters = before, None if after is None else after[own]
+        shift = covariate_shift(past, now[own], shared, clusters)
         moved = shift[shift["significant"].astype(bool)]
         where = "the current round" if len(groups) == 1 else f"current group {group}"
         moves += [(name, difference, where) for name, difference in moved["difference"].items()]
@@ -137,6 +144,34 @@ def _covariates(history: "Labels", current: "Labels") -> Iterator[Finding]:
             "hero2 and adjust pull towards the history mean: use features of the prompt only, "
             "never of the answer, and compare with history rounds of the same mix",
         )
+
+
+def _repeated_prompts(current: "Labels") -> Iterator[Finding]:
+    from hero_bayes.data.prompts import prompt_clusters
+
+    code = prompt_clusters(current)
+    if code is None:
+        return
+    groups = current.groups("current")
+    count = [np.unique(code[current.group_idx == g]).size for g in range(len(groups))]
+    fewest = int(np.argmin(count))
+    kind = "prompts" if current.prompt_group is None else "groups of prompts"
+    where = "" if len(groups) == 1 else f" in {groups[fewest]}"
+    few = count[fewest] < FEW_PROMPTS
+    yield Finding(
+        "warning" if few else "note",
+        "repeated_prompts",
+        f"{kind} repeat: {current.n_items:,} current items of {np.unique(code).size:,} {kind}"
+        + (f", only {count[fewest]:,}{where}" if few else ""),
+        "the rate of new prompts gets the spread of prompts, in fits (posterior='cut') and in "
+        "standard errors; item_rate, of the items at hand, does not need it."
+        + (" So few say little of others: take more prompts" if few else "")
+        + (
+            ""
+            if current.prompt_group is None
+            else "; leave out prompt_group if its prompts are unrelated"
+        ),
+    )
 
 
 def _abstentions(history: "Labels", current: "Labels") -> Iterator[Finding]:

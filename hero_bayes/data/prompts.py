@@ -1,4 +1,4 @@
-"""Which items of a label table are generations of one prompt."""
+"""Which items of a label table belong to one prompt, or one group of prompts."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
 
-__all__ = ["PromptSlots", "prompt_slots"]
+__all__ = [
+    "PromptSlots",
+    "clustered_variance",
+    "effective_size",
+    "prompt_clusters",
+    "prompt_codes",
+    "prompt_slots",
+]
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,57 @@ class PromptSlots:
     slots: NDArray[np.int64]
     group_idx: NDArray[np.int64]
     size: NDArray[np.int64]
+
+
+def prompt_codes(labels: Labels) -> NDArray[np.int64]:
+    """Number of each item's prompt group where it has one, else of its prompt; else one of its own.
+
+    Items with the same number are related, also where they are of different (round, arm) groups.
+    """
+    code = np.full(labels.n_items, -1, dtype=np.int64)
+    for names in (labels.prompt_group, labels.prompt):
+        if names is not None:
+            found = pd.factorize(names)[0].astype(np.int64)  # -1 where there is none
+            code = np.where((code < 0) & (found >= 0), found + code.max(initial=-1) + 1, code)
+    alone = code < 0
+    code[alone] = code.max(initial=-1) + 1 + np.arange(int(alone.sum()))
+    return code
+
+
+def prompt_clusters(labels: Labels) -> NDArray[np.int64] | None:
+    """The numbers of `prompt_codes` from 0, or None where no (round, arm) group repeats one."""
+    code = np.unique(prompt_codes(labels), return_inverse=True)[1].astype(np.int64)
+    size = code.max(initial=-1) + 1
+    if np.unique(labels.group_idx * size + code).size == code.size:
+        return None
+    return code
+
+
+def clustered_variance(
+    values: NDArray[np.float64],
+    cluster_idx: NDArray[np.integer] | None,
+    weight: NDArray[np.float64] | None = None,
+) -> float:
+    """Squared standard error of a mean over n items, times n.
+
+    Of a weighted mean, over the sum of the squared weights. With clusters: G / (G - 1) times the
+    sum over G clusters of (sum of the values - mean) squared, by item. Without: the variance.
+    """
+    if weight is None:
+        weight = np.full(values.size, 1.0 / values.size)
+    centred = values - weight @ values
+    if cluster_idx is None:
+        return float(weight @ centred**2)
+    code = np.unique(cluster_idx[weight > 0], return_inverse=True)[1]
+    total = np.bincount(code, weights=(weight * centred)[weight > 0])
+    many = total.size / max(total.size - 1, 1)
+    return float(total @ total) / float(weight @ weight) * many
+
+
+def effective_size(weight: NDArray[np.float64], cluster_idx: NDArray[np.integer] | None) -> int:
+    """How many items of one weight (prompts, where they repeat) a weighted mean rests on."""
+    whole = weight if cluster_idx is None else np.bincount(cluster_idx, weights=weight)
+    return round(1.0 / float(whole @ whole))
 
 
 def prompt_slots(labels: Labels, role: str) -> PromptSlots:

@@ -1,5 +1,7 @@
 """Arms of the current round against each other, from one joint posterior."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -90,13 +92,11 @@ def compare_arms(
     -----
     The draws of one fit share the labelers: an error in a labeler's sensitivity moves all arms
     alike and cancels in part. Where arms answered the same prompts, prompts hard for all arms
-    cancel too. For every draw of the evidence, truths are drawn for all items and prompts get
-    weights, the same in all arms (Bayesian bootstrap [1]_); see `paired_rates`. Single arms keep
-    their posterior, or are widened to it; several items of one prompt in an arm count as related,
-    which widens it further. Truths are drawn item by item, so that with weak labels part of what
-    arms share is hidden and the paired interval is wider than it might be, not narrower.
-    ``item_rate`` speaks of the items at hand and ``prevalence_adjusted`` resamples items by itself:
-    both share labelers only.
+    cancel too. For every draw of the evidence, prompts get weights, the same in all arms (Bayesian
+    bootstrap [1]_), and the rate of each arm is the root of its weighted score equation; see
+    `paired_rates`. Single arms keep their posterior, or are widened to it; several items of one
+    prompt in an arm count as related. ``item_rate`` speaks of the items at hand and
+    ``prevalence_adjusted`` resamples items by itself: they are compared draw by draw.
 
     References
     ----------
@@ -148,6 +148,7 @@ def compare_arms(
             by_arm, remarks = by_prompt(fit, current, items, by_arm, seed)
     if paired:
         said.append(pairing_note(pairing, metric, n_shared, current is not None))
+    said += calibration_notes(fit, names)
     notes = [*said, *remarks, JOINT, *([WINNER] if len(names) > 2 else [])]
     if not gate.passed:
         notes = [f"The gate failed: {'; '.join(gate.reasons)}.", *notes]
@@ -211,7 +212,7 @@ def by_prompt(
 ) -> tuple[xr.DataArray, list[str]]:
     """Rates (chain, draw, arm) with prompts resampled jointly, and remarks on them."""
     names = [str(name) for name in own["arm"].to_numpy()]
-    found = resampled(fit, current, items, len(names), seed)
+    found = resampled(fit, current, items, own, seed)
     values, fitted = found.to_numpy(), own.to_numpy()
     rates, widened = with_spread(
         values.reshape(-1, len(names)), fitted.reshape(-1, fitted.shape[-1])
@@ -238,6 +239,20 @@ def pairing_note(pairing: str, metric: str, n_shared: int, known: bool) -> str:
     if known:
         return f"{shared}: no prompt was answered by two arms."
     return f"{shared}: pass current= (with prompt ids) to pair arms by prompt."
+
+
+def calibration_notes(fit: xr.DataTree, names: dict[str, str]) -> list[str]:
+    """That arms were labeled by different labelers, and what the fit did about it."""
+    kinds = json.loads(str(fit.attrs.get("calibrated_apart", "[]")))
+    arms = [[arm for arm, group in names.items() if group in kind] for kind in kinds]
+    arms = [kind for kind in arms if kind]
+    if len(arms) < 2:
+        return []
+    return [
+        "Arms were labeled by different labelers, or got more labels an item than others "
+        f"({'; '.join(some(kind, 12) for kind in arms)}): where errors are shared, each was "
+        "calibrated on history's labels by its own labelers, and they share no calibration."
+    ]
 
 
 def comparison_dataset(

@@ -9,7 +9,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.prompts import prompt_codes
 from hero_bayes.errors import DataError
+from hero_bayes.estimators.prompt_spread import rate_by_prompt
+from hero_bayes.estimators.score import clamp_gold
 from hero_bayes.inference.truth import posterior_truth
 
 __all__ = [
@@ -39,7 +42,8 @@ class ItemsOfArms:
     item_idx : int64 array (item)
         Positions among the current items.
     arm_idx, prompt_idx : int64 array (item)
-        Arm and prompt of each; an item without a prompt id is a prompt of its own.
+        Arm and prompt of each (or group of prompts, see `prompt_codes`); an item without one is a
+        prompt of its own.
     n_shared : int
         Prompts that at least two arms answered.
     """
@@ -56,10 +60,7 @@ def items_of_arms(current: Labels, groups: list[str]) -> ItemsOfArms:
     place = np.array([groups.index(name) if name in groups else -1 for name in names])
     arm_idx = place[current.group_idx]
     item_idx = np.flatnonzero(arm_idx >= 0)
-    own = np.full(current.n_items, None) if current.prompt is None else current.prompt
-    code = pd.factorize(own[item_idx])[0].astype(np.int64)  # -1 for items without a prompt
-    alone = code < 0
-    code[alone] = code.max(initial=-1) + 1 + np.arange(int(alone.sum()))
+    code = pd.factorize(prompt_codes(current)[item_idx])[0].astype(np.int64)
     seen = pd.DataFrame({"prompt": code, "arm": arm_idx[item_idx]}).drop_duplicates()
     n_shared = int((seen["prompt"].value_counts() > 1).sum())
     return ItemsOfArms(item_idx, arm_idx[item_idx].astype(np.int64), code, n_shared)
@@ -91,9 +92,9 @@ def prior_of_prevalence(fit: xr.DataTree) -> tuple[float, float]:
 
 
 def paired_rates(
-    chance: FloatArray,
+    log_ratio: FloatArray,
+    rates: FloatArray,
     items: ItemsOfArms,
-    n_arms: int,
     prior: tuple[float, float],
     rng: np.random.Generator,
 ) -> FloatArray:
@@ -101,54 +102,56 @@ def paired_rates(
 
     Parameters
     ----------
-    chance : array (draw, item)
-        P(y_i = 1) of the items of ``items`` at every draw.
+    log_ratio : array (draw, item)
+        Evidence of the items of ``items`` at every draw; gold is +inf or -inf.
+    rates : array (draw, arm)
+        Rates of the arms at these draws, as if items were unrelated.
     items : ItemsOfArms
-    n_arms : int
     prior : tuple of float
         Beta parameters of a rate.
     rng : numpy.random.Generator
 
     Notes
     -----
-    At every draw: y_i ~ Bernoulli(chance_i), one standard exponential weight for each prompt, which
-    all its items carry in all arms (Bayesian bootstrap), and the weighted share of y in each arm.
-    The prior enters as two more prompts of average size in each arm, one with y = 1, one with
-    y = 0, with Gamma weights. With one item a prompt in each arm the rate of an arm is then exactly
-    Beta(a + sum y, b + n - sum y): a Gibbs step, which leaves the posterior of every single arm
-    as it is, and only joins the arms.
+    At every draw one standard exponential weight for each prompt, which all its items carry in all
+    arms (Bayesian bootstrap), and the root of each arm's weighted score equation, see
+    `rate_by_prompt`. Truths drawn item by item would not do: they know nothing of what the
+    generations of a prompt have in common, and the bootstrap would count their noise a second time.
+    Where truths are known and a prompt has one item in each arm, the rate of an arm is exactly
+    Beta(a + sum y, b + n - sum y): a Gibbs step, which leaves the posterior of every single arm as
+    it is, and only joins the arms.
     """
     n_prompts = int(items.prompt_idx.max()) + 1
-    seen = np.unique(np.stack([items.arm_idx, items.prompt_idx]), axis=1)[0]
-    size = np.bincount(items.arm_idx, minlength=n_arms)
-    per_prompt = size / np.bincount(seen, minlength=n_arms)
-    rates = np.empty((chance.shape[0], n_arms))
-    for draw, row in enumerate(chance):
-        truth = rng.random(row.size) < row
+    members = [np.flatnonzero(items.arm_idx == arm) for arm in range(rates.shape[1])]
+    out = np.empty_like(rates)
+    for draw, row in enumerate(log_ratio):
         weight = rng.standard_exponential(n_prompts)[items.prompt_idx]
-        added = per_prompt * rng.standard_gamma(np.array(prior)[:, None], (2, n_arms))
-        positive = np.bincount(items.arm_idx, weight * truth, n_arms) + added[0]
-        total = np.bincount(items.arm_idx, weight, n_arms) + added.sum(axis=0)
-        rates[draw] = positive / total
-    return rates
+        for arm, own in enumerate(members):
+            out[draw, arm] = rate_by_prompt(
+                row[own], weight[own], items.prompt_idx[own], float(rates[draw, arm]), prior, rng
+            )
+    return out
 
 
 def resampled(
-    fit: xr.DataTree, current: Labels, items: ItemsOfArms, n_arms: int, random_seed: int
+    fit: xr.DataTree, current: Labels, items: ItemsOfArms, fitted: xr.DataArray, random_seed: int
 ) -> xr.DataArray:
-    """Rates (chain, draw, arm) on the draws whose evidence is kept."""
+    """Rates (chain, draw, arm) on the draws whose evidence is kept, beside the fit's own."""
     truth = posterior_truth(fit)
     if truth.sizes["item"] != current.n_items:
         raise DataError(
             f"the fit holds evidence on {truth.sizes['item']} items, the current table has "
             f"{current.n_items}; fit again"
         )
-    chance = truth.to_numpy()[..., items.item_idx]
-    shape = chance.shape[:2]
+    evidence = fit["evidence"].to_dataset()
+    log_ratio = evidence["log_likelihood_ratio"].transpose("chain", "draw", "item").to_numpy()
+    known = clamp_gold(log_ratio, evidence["gold"].to_numpy())[..., items.item_idx]
+    own = fitted.sel(draw=truth["draw"].to_numpy()).transpose("chain", "draw", "arm").to_numpy()
+    shape, n_arms = known.shape[:2], own.shape[-1]
     rates = paired_rates(
-        chance.reshape(-1, items.item_idx.size),
+        known.reshape(-1, items.item_idx.size),
+        own.reshape(-1, n_arms),
         items,
-        n_arms,
         prior_of_prevalence(fit),
         np.random.default_rng([random_seed, 5]),
     )

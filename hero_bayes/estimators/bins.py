@@ -15,11 +15,12 @@ from hero_bayes.estimators.bin_posterior import (
     fitted_line,
 )
 from hero_bayes.estimators.gold_error import EXACT, GoldError
-from hero_bayes.estimators.item_scores import ItemScores, item_scores
+from hero_bayes.estimators.item_scores import ItemScores, score_sets
 from hero_bayes.estimators.tilt import (
     EVIDENCE_POWER,
     TiltDraws,
     calibrated_groups,
+    side_by_side,
     tilt,
     tilt_draws,
 )
@@ -29,7 +30,7 @@ from hero_bayes.estimators.tilt_parts import (
     dealt,
     draw_cells,
     draw_round,
-    kinds,
+    kinds_of_items,
 )
 
 __all__ = ["FORMS", "BinDraws", "bin_draws", "only", "scored_draws"]
@@ -66,6 +67,8 @@ class BinDraws(TiltDraws):
 
         0 for an item without a label of a known labeler.
         """
+        if self.kinds:
+            return super().log_ratio_at(draw_idx)
         ratio = np.zeros((draw_idx.size, self.scores.panel.current.n_items))
         for c, by_bin in enumerate(self.bin_log_ratio):
             rows = np.flatnonzero(self.component[draw_idx] == c)
@@ -75,7 +78,13 @@ class BinDraws(TiltDraws):
         return ratio
 
 
-def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Generator) -> BinDraws:
+def bin_draws(
+    scores: ItemScores,
+    *,
+    n_draws: int = 1_000,
+    rng: np.random.Generator,
+    groups: IntArray | None = None,
+) -> BinDraws:
     """Draws of the rates of all current groups, binned scores mixed by their evidence.
 
     Parameters
@@ -86,6 +95,8 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         Draws over all scores together.
     rng : numpy.random.Generator
         Source of randomness.
+    groups : int array, optional
+        The current groups to draw, all by default; rates of others mean nothing.
 
     Returns
     -------
@@ -142,7 +153,8 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         item_bin=item_bin,
         n_bins=np.array([one.bins.n_bins for one in found]),
     )
-    _fill_current(draws, rng)
+    items = np.full(now.n_items, True) if groups is None else np.isin(now.group_idx, groups)
+    _fill_current(draws, np.flatnonzero(items), rng)
     return draws
 
 
@@ -157,20 +169,21 @@ def _posteriors(scores: ItemScores) -> tuple[list[BinPosterior], tuple[str, ...]
     return found, tuple(names[g] for g in present)
 
 
-def _fill_current(draws: BinDraws, rng: np.random.Generator) -> None:
-    """Draw prevalence and item rate given each draw's log ratios; many items by their bins."""
-    now, used = draws.scores.panel.current, draws.scores.current_used
+def _fill_current(draws: BinDraws, item_idx: IntArray, rng: np.random.Generator) -> None:
+    """Draw rates of these items' groups given each draw's log ratios; many items by their bins."""
+    now = draws.scores.panel.current.take_items(item_idx)
+    used, item_bin = draws.scores.current_used[item_idx], draws.item_bin[:, item_idx]
     if now.n_items > ITEM_LIMIT:
         for c, by_bin in enumerate(draws.bin_log_ratio):
             rows = np.flatnonzero(draws.component == c)
-            kind = (2 * kinds(now) + used) * draws.n_bins[c] + draws.item_bin[c]
+            kind = (2 * kinds_of_items(now) + used) * draws.n_bins[c] + item_bin[c]
             _, count, first = counted(np.zeros(now.n_items), kind)
-            ratio = np.where(used[first], by_bin[:, draws.item_bin[c][first]], 0.0)
+            ratio = np.where(used[first], by_bin[:, item_bin[c][first]], 0.0)
             draws.prevalence[rows], draws.item_rate[rows] = draw_cells(
                 ratio, now.gold[first], True, now.group_idx[first], count, now.n_groups, rng
             )
         return
-    for d, row in enumerate(draws.log_ratio):
+    for d, row in enumerate(draws.log_ratio[:, item_idx]):
         at_prevalence, at_item = rng.random(now.n_groups), rng.random(now.n_items)
         draw_round(
             row,
@@ -261,10 +274,19 @@ def scored_draws(
             history, current, n_draws=n_draws, random_seed=random_seed, gold_error=gold_error
         )
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
-    scores = item_scores(history, current, random_seed=int(fold_seed))
-    if score is not None:
-        scores = only(scores, score)
+    every, kinds = score_sets(history, current, parts=1, random_seed=int(fold_seed))
     rng = np.random.default_rng(int(draw_seed))
-    if form == "bins":
-        return bin_draws(scores, n_draws=n_draws, rng=rng)
-    return tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error)
+    found: list[TiltDraws] = []
+    for kind in kinds:
+        scores = kind.sets[0] if score is None else only(kind.sets[0], score)
+        groups = kind.groups if len(kinds) > 1 else None
+        if form == "bins":
+            found.append(bin_draws(scores, n_draws=n_draws, rng=rng, groups=groups))
+        else:
+            found.append(
+                tilt_draws(scores, n_draws=n_draws, rng=rng, gold_error=gold_error, groups=groups)
+            )
+    if len(found) == 1:
+        return found[0]
+    every = every if score is None else only(every, score)
+    return replace(side_by_side([kind.groups for kind in kinds], found), scores=every)

@@ -91,12 +91,12 @@ class ControlVariate:
     """What the covariates take off the mean score.
 
     ``shift`` is factor * mean gamma'(x_i - m_X); ``gamma`` is in original units;
-    ``residual_variance`` is Var(score - factor * gamma'X).
+    ``residual`` is score - factor * gamma'X, centred.
     """
 
     gamma: FloatArray
     shift: float
-    residual_variance: float
+    residual: FloatArray
     ridge: float
     cross_fitted: bool
 
@@ -134,11 +134,10 @@ def control_variate(
     else:
         fitted = design.z @ gamma
     residual = centred - factor * fitted
-    variance = float(design.weight @ (residual - design.weight @ residual) ** 2)
     return ControlVariate(
         gamma=gamma / design.scale,
         shift=factor * shift,
-        residual_variance=variance,
+        residual=residual - design.weight @ residual,
         ridge=penalty,
         cross_fitted=cross_fit,
     )

@@ -1,5 +1,6 @@
 """What `auto` says where the labels cannot be calibrated: a wide posterior, and why it is wide."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +16,10 @@ from hero_bayes.estimators.label_laws import (
     COUNT_LIMIT,
     MIX_LIMIT,
     count_change,
+    kinds_of_groups,
     match,
     mix_change,
+    of_groups,
 )
 from hero_bayes.estimators.placed_votes import UNPLACED, placed
 from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
@@ -69,7 +72,12 @@ class FallbackDraws:
         Both rounds on one labeler coordinate.
     prevalence, item_rate : float array (draw, group)
     intercept, slope : float array (draw,)
-        Log-likelihood ratio of an item whose vote logit is 0, and nats in one unit of it.
+        Log-likelihood ratio of an item whose vote logit is 0, and nats in one unit of it; those of
+        the kinds in turn where groups were labeled by different labelers.
+    lines : float array (kind, 3, draw)
+        Intercept, slope and P(gold != truth) of each kind.
+    items : tuple of int array
+        Current items of each kind.
     score : float array (current item,)
         Vote logit.
     used : bool array (current item,)
@@ -87,6 +95,8 @@ class FallbackDraws:
     item_rate: FloatArray
     intercept: FloatArray
     slope: FloatArray
+    lines: FloatArray
+    items: tuple[IntArray, ...]
     score: FloatArray
     used: NDArray[np.bool_]
     gold_error: FloatArray | None
@@ -101,11 +111,14 @@ class FallbackDraws:
 
     def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
         """`log_ratio` of chosen draws."""
-        ratio = self.intercept[draw_idx, None] + self.slope[draw_idx, None] * self.score
-        ratio = np.where(self.used, ratio, 0.0)
-        if self.gold_error is None:
-            return ratio
-        return with_gold_evidence(ratio, self.panel.current.gold, self.gold_error[draw_idx])
+        ratio = np.empty((draw_idx.size, self.score.size))
+        for (intercept, slope, error), own in zip(self.lines, self.items, strict=True):
+            line = intercept[draw_idx, None] + slope[draw_idx, None] * self.score[own]
+            line = np.where(self.used[own], line, 0.0)
+            if self.gold_error is not None:
+                line = with_gold_evidence(line, self.panel.current.gold[own], error[draw_idx])
+            ratio[:, own] = line
+        return ratio
 
 
 def shortfall(panel: Panel) -> Shortfall | None:
@@ -179,42 +192,64 @@ def fallback(
     True
     """
     rng = np.random.default_rng([random_seed, 2])
-    now, size = panel.current, float(n_draws)
+    now, sizes = panel.current, list[float]()
     score, used = np.zeros(now.n_items), np.zeros(now.n_items, dtype=bool)
-    intercept, slope = np.zeros((2, n_draws))
     errors = rng.permutation(np.resize(gold_error.points(), n_draws))
-    past, judged, notes = comparable(panel, rng)
-    read = lack.kind != "labelers" and bool(past.n_labels and judged.n_labels)
-    if read and not placed(past):
-        read, notes = False, (*notes, UNPLACED)
-    if read:
-        score, used = vote_logit(judged), judged.labels_per_item > 0
-        line = prior_line(past, judged, n_draws, gold_error, rng)
-        everyone = past.labels_per_item > 0
-        together = np.zeros(int(everyone.sum()), dtype=np.int64)
-        intercept, _ = law_of_history(line, vote_logit(past)[everyone], together, rng)
-        slope, size = line.slope, line.effective_size
-        errors = errors if line.gold_error is None else line.gold_error
-    error = None if gold_error.exact else errors
-    prevalence, item_rate = current_draws(intercept, slope, score, used, now, rng, error)
+    kinds = kinds_of_groups(now)
+    intercept, slope, error = np.zeros((3, len(kinds), n_draws))
+    items = [np.flatnonzero(np.isin(now.group_idx, groups)) for groups in kinds]
+    prevalence, item_rate = np.empty((2, n_draws, now.n_groups))
+    remarks: list[str] = []
+    start = rng
+    for k, groups in enumerate(kinds):
+        own = items[k]
+        asked = now if len(kinds) == 1 else of_groups(now, groups)
+        # One stream for all kinds: they share the slope, and the share of positives in history.
+        rng = deepcopy(start)
+        chooser = rng if len(kinds) == 1 else np.random.default_rng([random_seed, 3, k])
+        past, judged, notes = comparable(panel.history, asked, chooser)
+        error[k] = errors
+        read = lack.kind != "labelers" and bool(past.n_labels and judged.n_labels)
+        if read and not placed(past):
+            read, notes = False, (*notes, UNPLACED)
+        remarks += notes
+        if read:
+            used |= judged.labels_per_item > 0
+            score[own] = vote_logit(judged)[own]
+            line = prior_line(past, judged, n_draws, gold_error, rng)
+            everyone = past.labels_per_item > 0
+            together = np.zeros(int(everyone.sum()), dtype=np.int64)
+            intercept[k], _ = law_of_history(line, vote_logit(past)[everyone], together, rng)
+            slope[k] = line.slope
+            sizes.append(line.effective_size)
+            error[k] = errors if line.gold_error is None else line.gold_error
+        fallible = None if gold_error.exact else error[k]
+        of_kind = current_draws(
+            intercept[k], slope[k], score[own], used[own], now.take_items(own), rng, fallible
+        )
+        prevalence[:, groups], item_rate[:, groups] = (drawn[:, groups] for drawn in of_kind)
+    turn, every = np.arange(n_draws) % len(kinds), np.arange(n_draws)
     return FallbackDraws(
         panel=panel,
         prevalence=prevalence,
         item_rate=item_rate,
-        intercept=intercept,
-        slope=slope,
+        intercept=intercept[turn, every],
+        slope=slope[turn, every],
+        lines=np.stack([intercept, slope, error], axis=1),
+        items=tuple(items),
         score=score,
         used=used,
-        gold_error=error,
-        effective_size=size,
+        gold_error=None if gold_error.exact else error[turn, every],
+        effective_size=min(sizes, default=float(n_draws)),
         shortfall=lack,
-        notes=notes,
+        notes=tuple(dict.fromkeys(remarks)),
     )
 
 
-def comparable(panel: Panel, rng: np.random.Generator) -> tuple[Labels, Labels, tuple[str, ...]]:
+def comparable(
+    past: Labels, now: Labels, rng: np.random.Generator
+) -> tuple[Labels, Labels, tuple[str, ...]]:
     """Both rounds with labels of one law, so that a share of votes means the same, and remarks."""
-    past, now = panel.history, panel.current
     other_labelers = mix_change(past, now) > MIX_LIMIT
     if count_change(past, now)[0] <= COUNT_LIMIT and not other_labelers:
         return past, now, ()

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hero_bayes.data.covariates import Design
+from hero_bayes.data.prompts import clustered_variance, effective_size, prompt_clusters
 from hero_bayes.data.shift import covariate_shift, shift_notes
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
@@ -60,11 +61,12 @@ def adjusted_solution(
     ridge: Ridge,
     factor: float,
     cross_fit: bool | None,
+    cluster_idx: NDArray[np.integer] | None = None,
 ) -> tuple[ScoreSolution, ControlVariate]:
     """HERO-1 adjusted to the weighted mean of past covariates, and the adjustment of its point.
 
     The scores at the estimated rates and at the rates inside (0, 1) are each adjusted at their own
-    root of HERO-1.
+    root of HERO-1. ``cluster_idx`` are the prompts of the past items, where they repeat.
     """
     first, evidence, inside = hero1
     n = x.shape[0]
@@ -83,15 +85,14 @@ def adjusted_solution(
             (inside.log_ratio, first.centre),
         )
     )
-    part = past @ at_centre.gamma
-    variance = float(weight @ (part - weight @ part) ** 2)
+    variance = clustered_variance(past @ at_centre.gamma, cluster_idx, weight)
     solution = score_solution(
         evidence,
         inside,
         covariance,
         point_shift=at_value.shift,
         shift=at_centre.shift,
-        residual_variance=at_centre.residual_variance,
+        residual_variance=clustered_variance(at_centre.residual, evidence.cluster_idx),
         covariate_variance=factor**2 * variance * float(weight @ weight),
     )
     return solution, at_value
@@ -127,18 +128,22 @@ def hero2(
             f"{number_of(len(design.names), 'covariate')} on {number_of(n, 'item')} fit any "
             'scores exactly at ridge=0; use ridge="cv", or fewer covariates'
         )
-    factor = shrink_factor(shrink, n_history, n)
+    clusters = prompt_clusters(anchored.panel.history), evidence.cluster_idx
+    even = np.full(n_history, 1.0 / n_history), np.full(n, 1.0 / n)
+    known = [effective_size(*one) for one in zip(even, clusters, strict=True)]
+    factor = shrink_factor(shrink, *known)
     solution, adjustment = adjusted_solution(
         (first, evidence, inside),
         anchored.covariance[0],
         x,
         design.history,
-        np.full(n_history, 1.0 / n_history),
+        even[0],
         ridge=ridge,
         factor=factor,
         cross_fit=cross_fit,
+        cluster_idx=clusters[0],
     )
-    shift = covariate_shift(design.history, x, design.names)
+    shift = covariate_shift(design.history, x, design.names, clusters)
     saved = 1.0 - solution.variance / first.variance
     return score_estimate(
         solution,

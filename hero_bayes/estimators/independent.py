@@ -10,7 +10,13 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.anchored_em import Anchored, label_codes
 from hero_bayes.estimators.fallible_anchor import GOLD
 from hero_bayes.estimators.kernels import log_ratio_table, sum_by_item
-from hero_bayes.estimators.tilt_parts import ITEM_LIMIT, counted, draw_cells, draw_round, kinds
+from hero_bayes.estimators.tilt_parts import (
+    ITEM_LIMIT,
+    counted,
+    draw_cells,
+    draw_round,
+    kinds_of_items,
+)
 from hero_bayes.estimators.wide_information import wide_deviations
 
 __all__ = ["IndependentDraws", "independent_draws", "rate_draws"]
@@ -124,7 +130,7 @@ def independent_draws(
         for k in range(n_rates):
             rows = np.flatnonzero(rate_idx == k)
             one = drawn_ratios(current, sensitivity[k : k + 1], specificity[k : k + 1])[0]
-            value, count, first = counted(one, kinds(current))
+            value, count, first = counted(one, kinds_of_items(current))
             prevalence[rows], item_rate[rows] = draw_cells(
                 np.tile(value, (rows.size, 1)),
                 current.gold[first],

@@ -1,29 +1,59 @@
 """One number an item: how its labels speak for y = 1, by a rule that never saw the item."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hero_bayes.data.building import check_choice
+from hero_bayes.data.identifiers import some
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
-from hero_bayes.estimators.label_laws import LabelLaws, compare_laws, match
+from hero_bayes.estimators.label_laws import (
+    LabelLaws,
+    compare_laws,
+    kinds_of_groups,
+    match,
+    of_groups,
+)
 from hero_bayes.estimators.score_calibration import FEWEST_GOLD
 from hero_bayes.estimators.scorer import (
     SCORES,
     ItemScores,
+    Scorer,
     assign_folds,
     make_scorer,
     vote_logit,
 )
 from hero_bayes.estimators.shared_effect import POWER
 
-__all__ = ["ItemScores", "assign_folds", "item_scores", "score_sets", "vote_logit"]
+__all__ = ["ItemScores", "ScoreKind", "assign_folds", "item_scores", "score_sets", "vote_logit"]
 
 FOLDS = 5
 #: Random parts of the labels that scores are averaged over where the rounds have to be matched.
 PARTS = 5
+#: Groups are matched apart where this share of the gold items and of their own keeps a label.
+FEWEST_KEPT = 0.5
+
+
+@dataclass(frozen=True)
+class ScoreKind:
+    """Groups of the current round whose labels one law gave, and the scores to read them by.
+
+    Attributes
+    ----------
+    groups : int array
+        Positions of the groups.
+    sets : tuple of ItemScores
+        One by all labels; or, where they had to be matched with history, by random parts of them.
+        With several kinds only the items of these groups count as used.
+    matched : bool
+    """
+
+    groups: NDArray[np.integer]
+    sets: tuple[ItemScores, ...]
+    matched: bool
 
 
 def item_scores(
@@ -61,8 +91,9 @@ def item_scores(
     Raises
     ------
     Refusal
-        If there is no labeled item with gold of one of the classes, or, where rounds are matched,
-        too few gold items keep a label.
+        If there is no labeled item with gold of one of the classes; where rounds are matched, if
+        too few gold items keep a label; or if groups of the current round were labeled by different
+        labelers, so that no one scale of scores serves them all.
 
     Notes
     -----
@@ -80,7 +111,7 @@ def item_scores(
     >>> scores.names, scores.current.shape == (3, rounds.current.n_items)
     (('votes', 'mean', 'model'), True)
     """
-    return score_sets(
+    _, kinds = score_sets(
         history,
         current,
         folds=folds,
@@ -88,7 +119,16 @@ def item_scores(
         transport=transport,
         parts=1,
         random_seed=random_seed,
-    )[-1]
+    )
+    if len(kinds) > 1:
+        names = current.groups("current")
+        said = "; ".join(some([names[g] for g in kind.groups], 3) for kind in kinds)
+        raise Refusal(
+            f"groups of the current round were labeled by different labelers ({said}): scores of "
+            'one do not mean what they mean in another. model="score" or "auto" with mode="exact" '
+            "calibrates each by its own; or fit the groups one by one"
+        )
+    return kinds[0].sets[0]
 
 
 def score_sets(
@@ -100,49 +140,132 @@ def score_sets(
     transport: str = "auto",
     parts: int = PARTS,
     random_seed: int = 0,
-) -> tuple[ItemScores, ...]:
-    """Scores by all labels; then, where the rounds had to be matched, by random parts of them.
+) -> tuple[ItemScores, tuple[ScoreKind, ...]]:
+    """Scores by all labels; and, by kind of group, those to calibrate and to read.
 
     Parameters
     ----------
     history, current, folds, power, transport, random_seed
         As in `item_scores`.
     parts : int
-        How many parts.
+        How many random parts of the labels, where a kind has to be matched.
 
     Returns
     -------
-    tuple of ItemScores
-        One where nothing had to be matched, else 1 + ``parts``, with the same notes.
+    tuple
+        The scores by all labels, and the kinds; one kind unless groups of the current round (arms)
+        were labeled by different labelers, or get more labels an item than others.
+
+    Notes
+    -----
+    Were the laws of labels compared over the whole round, differences of its groups would cancel:
+    one arm by the strict half of the judges and one by the lenient half look like all judges.
+    Groups are matched apart only where that leaves enough labels to calibrate on; a crowd of whom
+    each labeled a few items of one group is taken together, and a note says so.
     """
     check_choice("transport", transport, ("auto", "none", "match", "model"))
     rng = np.random.default_rng(random_seed)
     scorer = make_scorer(history, current, folds, power, rng)
     past, now = scorer.panel.history, scorer.panel.current
+    every = np.arange(now.n_groups)
+    if transport in ("model", "none"):
+        scores = scorer.scores(past, now, SCORES[-1:] if transport == "model" else SCORES, ())
+        return scores, (ScoreKind(every, (scores,), matched=False),)
+    kinds = kinds_of_groups(now, scorer.fit.intercept)
+    always = transport == "match"
+    if len(kinds) == 1:
+        kind, notes = _kind(scorer, every, parts, rng, always)
+        scores = scorer.scores(past, now, SCORES, notes) if kind.matched else kind.sets[0]
+        return _without_lost_groups(scores, kind)
+    apart, together, remarks = list[ScoreKind](), [], list[str]()
+    for groups in kinds:
+        kind, said = _kind(scorer, groups, parts, rng, always, apart=True)
+        remarks += said
+        if kind.matched:
+            apart.append(kind)
+        else:
+            together.append(groups)
+    if together:
+        groups = np.sort(np.concatenate(together))
+        try:
+            kind, said = _kind(scorer, groups, parts, rng, always)
+        except Refusal as refusal:
+            if not apart:
+                raise
+            # Read with the first of the others, as groups without a label.
+            said = (f"labels of {_named(now, groups)} are not read: {refusal}",)
+            apart[0] = replace(apart[0], groups=np.sort(np.append(apart[0].groups, groups)))
+        else:
+            apart.append(kind)
+        remarks += said
+    scores = scorer.scores(past, now, SCORES, tuple(remarks))
+    return scores, tuple(_without_lost_groups(scores, kind)[1][0] for kind in apart)
+
+
+def _kind(
+    scorer: Scorer,
+    groups: NDArray[np.integer],
+    parts: int,
+    rng: np.random.Generator,
+    always: bool,
+    apart: bool = False,
+) -> tuple[ScoreKind, tuple[str, ...]]:
+    """Scores of some groups, matched with history where their law is another, and a note on it.
+
+    ``apart``: only where enough labels are left.
+    """
+    past, every = scorer.panel.history, scorer.panel.current
+    some_groups = groups.size < every.n_groups
+    now = of_groups(every, groups) if some_groups else every
     laws = compare_laws(past, now, scorer.fit)
-    if transport == "model":
-        return (scorer.scores(past, now, SCORES[-1:], ()),)
-    if transport == "none" or (transport == "auto" and not laws.changed):
-        return (scorer.scores(past, now, SCORES, ()),)
+    if not (always or laws.changed):
+        scores = scorer.scores(past, now, SCORES, ())
+        return ScoreKind(groups, (scores,), matched=False), ()
     matched = [match(past, now, rng, labelers=laws.labelers_changed) for _ in range(parts)]
-    notes = (_note(laws, past, now, matched),)
+    where = f"{_named(every, groups)}: " if some_groups else ""
+    if apart and not _enough(matched, past, now):
+        return ScoreKind(groups, (), matched=False), (
+            f"{where}{laws.reason}; history has too few labels of these labelers to calibrate the "
+            "group by its own, so that it is calibrated with others: biased where its labelers "
+            "are not like theirs",
+        )
+    notes = (where + _note(laws, past, now, matched),)
     _check_matched(matched, laws)
-    sets = (
-        scorer.scores(past, now, SCORES, notes),
-        *(scorer.scores(*pair, SCORES, notes) for pair in matched),
-    )
-    return _without_lost_groups(sets)
+    sets = tuple(scorer.scores(*pair, SCORES, notes) for pair in matched)
+    return ScoreKind(groups, sets, matched=True), notes
 
 
-def _without_lost_groups(sets: tuple[ItemScores, ...]) -> tuple[ItemScores, ...]:
-    """All sets without the history groups whose gold items have no label left in one of them."""
-    past = sets[0].panel.history
+def _named(current: Labels, groups: NDArray[np.integer]) -> str:
+    """Names of some groups."""
+    names = current.groups("current")
+    return some([names[g] for g in groups], 3)
+
+
+def _enough(matched: Sequence[tuple[Labels, Labels]], past: Labels, now: Labels) -> bool:
+    """Whether the match leaves a label to most gold items of either class and to most items."""
+    for kept_past, kept_now in matched:
+        for truth in (0.0, 1.0):
+            asked = (past.gold == truth) & (past.labels_per_item > 0)
+            kept = asked & (kept_past.labels_per_item > 0)
+            if kept.sum() < max(FEWEST_GOLD, FEWEST_KEPT * asked.sum()):
+                return False
+        if (kept_now.labels_per_item > 0).sum() < FEWEST_KEPT * (now.labels_per_item > 0).sum():
+            return False
+    return True
+
+
+def _without_lost_groups(
+    every: ItemScores, kind: ScoreKind
+) -> tuple[ItemScores, tuple[ScoreKind, ...]]:
+    """All scores without the history groups whose gold items have no label left in one of them."""
+    past = every.panel.history
+    sets = (every, *kind.sets)
     with_gold = [set(past.group_idx[past.has_gold & one.history_used].tolist()) for one in sets]
     lost = sorted(with_gold[0].difference(set.intersection(*with_gold)))
-    if not lost:
-        return sets
-    stays = ~np.isin(past.group_idx, lost)
-    return tuple(replace(one, history_used=one.history_used & stays) for one in sets)
+    if lost:
+        stays = ~np.isin(past.group_idx, lost)
+        sets = tuple(replace(one, history_used=one.history_used & stays) for one in sets)
+    return sets[0], (replace(kind, sets=sets[1:]),)
 
 
 def _note(

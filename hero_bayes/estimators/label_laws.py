@@ -1,6 +1,7 @@
 """Whether current items get as many labels, from such labelers, as history items did."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,61 @@ def compare_laws(history: Labels, current: Labels, fit: SharedEffect) -> LabelLa
         quality_shift=quality,
         mix_shift=mix_change(history, current),
     )
+
+
+def kinds_of_groups(
+    current: Labels, intercept: FloatArray | None = None
+) -> list[NDArray[np.integer]]:
+    """The current groups, those together whose labels one law gave, in the order of the groups.
+
+    Parameters
+    ----------
+    current : Labels
+        A round with some groups, such as arms, perhaps each with labelers of its own.
+    intercept : array (class, labeler), optional
+        Logit of P(label 1 | class) of each labeler, where it is known.
+
+    Returns
+    -------
+    list of int array
+        Positions of the groups. A group without a label is with the largest.
+
+    Notes
+    -----
+    The largest group begins; each next one joins the first kind that it does not differ from by the
+    limits above, chance left out, and opens a kind of its own if there is none.
+    """
+    size = np.bincount(
+        current.group_idx, weights=current.labels_per_item, minlength=current.n_groups
+    )
+    kinds: list[list[int]] = []
+    for g in np.argsort(-size, kind="stable"):
+        own = of_groups(current, [int(g)])
+        for kind in kinds:
+            if not size[g] or not _differ(of_groups(current, kind), own, intercept):
+                kind.append(int(g))
+                break
+        else:
+            kinds.append([int(g)])
+    return [np.array(sorted(kind), dtype=np.int64) for kind in sorted(kinds, key=min)]
+
+
+def _differ(one: Labels, other: Labels, intercept: FloatArray | None) -> bool:
+    """Whether two sets of labels differ by more than the limits, chance left out."""
+    if count_change(one, other)[0] > COUNT_LIMIT or mix_change(one, other) > MIX_LIMIT:
+        return True
+    if intercept is None:
+        return False
+    logits = [intercept[:, x.labeler_idx] for x in (one, other)]
+    moved = np.abs(logits[1].mean(axis=1) - logits[0].mean(axis=1))
+    noise = sum(x.var(axis=1) / x.shape[1] for x in logits)
+    return bool((moved - np.sqrt(2.0 / np.pi * noise)).max() > QUALITY_LIMIT)
+
+
+def of_groups(labels: Labels, groups: Sequence[int] | NDArray[np.integer]) -> Labels:
+    """The same items with the labels of these groups only."""
+    rows = np.repeat(labels.group_idx, labels.labels_per_item)
+    return _kept(labels, np.isin(rows, groups))
 
 
 def mix_change(history: Labels, current: Labels) -> float:

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.prompts import clustered_variance, prompt_clusters
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import label_codes
+from hero_bayes.estimators.prompt_spread import design_effect
 from hero_bayes.estimators.score import Boundary, Profile, clamp_gold, interior, solve
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class GroupEvidence:
 
     ``log_ratio`` is log p(labels | y=1) - log p(labels | y=0) by item, with gold as +inf or -inf.
     ``slope`` is the gradient of the mean score in (sensitivity, specificity), a function of
-    prevalence.
+    prevalence. ``cluster_idx`` is the prompt of each item where the group repeats prompts.
     """
 
     item_idx: IntArray
@@ -37,6 +39,7 @@ class GroupEvidence:
     code: IntArray
     sensitivity: FloatArray
     specificity: FloatArray
+    cluster_idx: IntArray | None = None
 
     @property
     def n_items(self) -> int:
@@ -75,6 +78,7 @@ def group_evidence(
     code = label_codes(current)
     table = kernels.log_ratio_table(sensitivity, specificity)
     log_ratio = kernels.sum_by_item(current.item_ptr, code, table)[item_idx]
+    cluster_idx = prompt_clusters(current)
     return GroupEvidence(
         item_idx=item_idx,
         log_ratio=clamp_gold(log_ratio, current.gold[item_idx]),
@@ -82,6 +86,7 @@ def group_evidence(
         code=code,
         sensitivity=sensitivity,
         specificity=specificity,
+        cluster_idx=None if cluster_idx is None else cluster_idx[item_idx],
     )
 
 
@@ -133,7 +138,8 @@ def score_solution(
     -----
     Var = A^-1 [Var(psi - gamma'X) / n + gamma' S_X,hist gamma / N + G' S G] A^-1 with A = mean
     psi^2, because d psi / d m = -psi^2 exactly. ``residual_variance`` is Var(psi - gamma'X),
-    Var(psi) if None; ``covariate_variance`` is gamma' S_X,hist gamma / N.
+    Var(psi) if None; ``covariate_variance`` is gamma' S_X,hist gamma / N. Where prompts repeat, all
+    variances over items are clustered by prompt.
     """
     n = evidence.n_items
     value, boundary = solve(evidence.log_ratio, point_shift)
@@ -141,10 +147,12 @@ def score_solution(
     at = interior(centre, n)
     psi = np.asarray(kernels.psi_array(inside.log_ratio, at))
     curvature = float(np.mean(psi**2))
-    spread = float(np.var(psi))
+    spread, second = clustered_variance(psi, evidence.cluster_idx), curvature
+    if evidence.cluster_idx is not None:
+        second *= design_effect(psi, evidence.cluster_idx)
     removed = 0.0 if residual_variance is None else spread - residual_variance
     # Off the root (at a boundary) the scores do not average to the shift: take their second moment.
-    sampling = max((spread if at == centre else curvature) - removed, 0.0)
+    sampling = max((spread if at == centre else second) - removed, 0.0)
     gradient = inside.slope(at)
     variances = (
         np.array([sampling / n, float(gradient @ (covariance @ gradient)), covariate_variance])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.estimators.independent import silent_groups
+from hero_bayes.estimators.prompt_spread import rates_by_prompt
 from hero_bayes.estimators.report import left_out_note
 from hero_bayes.estimators.result import Estimate
 from hero_bayes.estimators.tilt import TiltDraws
@@ -82,7 +83,11 @@ def score(draws: TiltDraws, group: str) -> Estimate:
 
     current = draws.scores.panel.current
     column = draws.groups.index(group)
-    prevalence = draws.prevalence[:, column]
+    gold = current.gold if draws.gold_error is None else np.full(current.n_items, np.nan)
+    rates = rates_by_prompt(
+        draws.log_ratio_at, draws.prevalence, current, gold, np.random.default_rng(8)
+    )
+    prevalence = rates[:, column]
     item_idx = np.flatnonzero(current.group_idx == column)
     names = pd.Index(draws.scores.names, name="score")
     gold_groups = pd.Index(draws.gold_groups, name="history_group")

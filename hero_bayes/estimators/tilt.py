@@ -12,7 +12,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.data.panel import swap_hint
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
-from hero_bayes.estimators.item_scores import ItemScores, score_sets
+from hero_bayes.estimators.item_scores import ItemScores, ScoreKind, score_sets
 from hero_bayes.estimators.score_calibration import Calibration, calibrate, check_gold
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, interleaved, law_of_history
 
@@ -58,6 +58,10 @@ class TiltDraws:
     parts : tuple of TiltDraws
         Where the rounds had to be matched: the draws by each random part of the labels, which take
         turns here. ``scores`` and ``log_evidence`` are then those of all labels.
+    kinds : tuple of (int array, TiltDraws)
+        Where groups were labeled by different labelers: positions of the groups, and the draws
+        that rest on what their own labels mean. Rates here are then each group's own, and all that
+        describes a calibration is that of the kinds in turn.
     """
 
     scores: ItemScores
@@ -76,6 +80,11 @@ class TiltDraws:
     effective_size: FloatArray
     gold_error: FloatArray | None = None
     parts: tuple["TiltDraws", ...] = ()
+    kinds: tuple[tuple[IntArray, "TiltDraws"], ...] = ()
+
+    def of_group(self, group: int) -> "TiltDraws":
+        """The draws whose calibration one current group rests on."""
+        return next((draws for groups, draws in self.kinds if group in groups), self)
 
     @property
     def log_ratio(self) -> FloatArray:
@@ -88,6 +97,13 @@ class TiltDraws:
 
     def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
         """`log_ratio` of chosen draws."""
+        if self.kinds:
+            group_idx = self.scores.panel.current.group_idx
+            ratio = np.empty((draw_idx.size, group_idx.size))
+            for groups, draws in self.kinds:
+                own = np.isin(group_idx, groups)
+                ratio[:, own] = draws.log_ratio_at(draw_idx)[:, own]
+            return ratio
         if self.parts:
             sizes = [part.slope.size for part in self.parts]
             at = interleaved(sizes)[draw_idx]
@@ -113,6 +129,7 @@ def tilt_draws(
     n_draws: int = 1_000,
     rng: np.random.Generator,
     gold_error: GoldError = EXACT,
+    groups: IntArray | None = None,
 ) -> TiltDraws:
     """Draws of the rates of all current groups, scores mixed by their evidence.
 
@@ -126,6 +143,8 @@ def tilt_draws(
         Source of randomness.
     gold_error : GoldError
         How often gold is wrong.
+    groups : int array, optional
+        The current groups to draw, all by default; rates of others mean nothing.
 
     Returns
     -------
@@ -148,6 +167,8 @@ def tilt_draws(
     intercept, slope, error = np.empty((3, n_draws))
     alpha, history_prevalence = np.empty((2, n_draws, present.size))
     prevalence, item_rate = np.empty((2, n_draws, now.n_groups))
+    items = np.full(now.n_items, True) if groups is None else np.isin(now.group_idx, groups)
+    asked = now if groups is None else now.take_items(items)
     for c, line in enumerate(lines):
         rows = np.flatnonzero(component == c)
         part = line.head(rows.size)
@@ -157,8 +178,8 @@ def tilt_draws(
         slope[rows], alpha[rows] = part.slope, part.intercept
         error[rows] = 0.0 if part.gold_error is None else part.gold_error
         prevalence[rows], item_rate[rows] = current_draws(
-            intercept[rows], slope[rows], scores.current[c], scores.current_used, now, rng,
-            part.gold_error,
+            intercept[rows], slope[rows], scores.current[c, items], scores.current_used[items],
+            asked, rng, part.gold_error,
         )  # fmt: skip
     names = past.groups("history")
     return TiltDraws(
@@ -262,23 +283,75 @@ def tilt(
     (200, 1)
     """
     fold_seed, draw_seed = np.random.SeedSequence(random_seed).generate_state(2)
-    every, *thinned = score_sets(history, current, random_seed=int(fold_seed))
+    every, kinds = score_sets(history, current, random_seed=int(fold_seed))
     rng = np.random.default_rng(int(draw_seed))
-    if not thinned:
-        return tilt_draws(every, n_draws=n_draws, rng=rng, gold_error=gold_error)
-    sizes = dealt(np.full(len(thinned), 1.0 / len(thinned)), n_draws)
+    several = len(kinds) > 1
+    found = [_of_kind(kind, several, n_draws, rng, gold_error) for kind in kinds]
+    if not several and not kinds[0].matched:
+        return found[0]
+    lines, _, _ = _lines(every, 1, rng, gold_error)
+    whole = side_by_side([kind.groups for kind in kinds], found) if several else found[0]
+    log_evidence = np.array([line.log_evidence for line in lines])
+    return replace(whole, scores=every, log_evidence=log_evidence)
+
+
+def _of_kind(
+    kind: ScoreKind, one_of_several: bool, n_draws: int, rng: np.random.Generator, error: GoldError
+) -> TiltDraws:
+    """Draws of the groups of one kind, by each random part of the labels in turn."""
+    groups = kind.groups if one_of_several else None
+    sizes = dealt(np.full(len(kind.sets), 1.0 / len(kind.sets)), n_draws)
     parts = [
-        tilt_draws(part, n_draws=int(size), rng=rng, gold_error=gold_error)
-        for part, size in zip(thinned, sizes, strict=True)
+        tilt_draws(part, n_draws=int(size), rng=rng, gold_error=error, groups=groups)
+        for part, size in zip(kind.sets, sizes, strict=True)
         if size
     ]
-    lines, _, _ = _lines(every, 1, rng, gold_error)
-    return _taking_turns(parts, every, np.array([line.log_evidence for line in lines]))
+    return _taking_turns(parts) if kind.matched else parts[0]
 
 
-def _taking_turns(
-    parts: Sequence[TiltDraws], scores: ItemScores, log_evidence: FloatArray
-) -> TiltDraws:
+def side_by_side(groups: Sequence[IntArray], found: Sequence[TiltDraws]) -> TiltDraws:
+    """Draws of several kinds of groups as one posterior."""
+    names = tuple(dict.fromkeys(name for draws in found for name in draws.gold_groups))
+    first, turn = found[0], np.arange(found[0].slope.size) % len(found)
+    every = np.arange(turn.size)
+
+    def rates(name: str) -> FloatArray:
+        out = np.array(getattr(first, name))
+        for where, draws in zip(groups, found, strict=True):
+            out[:, where] = getattr(draws, name)[:, where]
+        return out
+
+    def in_turn(name: str) -> NDArray[Any]:
+        return np.asarray(np.stack([getattr(draws, name) for draws in found])[turn, every])
+
+    def by_gold_group(name: str) -> FloatArray:
+        # The kinds in turn; a history group that one of them has no labels of, from the others.
+        out = np.full((len(found), turn.size, len(names)), np.nan)
+        for k, draws in enumerate(found):
+            out[k][:, [names.index(one) for one in draws.gold_groups]] = getattr(draws, name)
+        chosen = out[turn, every]
+        return np.asarray(np.where(np.isnan(chosen), np.nanmean(out, axis=0), chosen))
+
+    return replace(
+        first,
+        gold_groups=names,
+        prevalence=rates("prevalence"),
+        item_rate=rates("item_rate"),
+        component=in_turn("component"),
+        intercept=in_turn("intercept"),
+        slope=in_turn("slope"),
+        alpha=by_gold_group("alpha"),
+        history_prevalence=by_gold_group("history_prevalence"),
+        weight=np.mean([draws.weight for draws in found], axis=0),
+        negative_slope=np.stack([draws.negative_slope for draws in found]).max(axis=0),
+        effective_size=np.stack([draws.effective_size for draws in found]).min(axis=0),
+        gold_error=None if first.gold_error is None else in_turn("gold_error"),
+        parts=(),
+        kinds=tuple(zip(groups, found, strict=True)),
+    )
+
+
+def _taking_turns(parts: Sequence[TiltDraws]) -> TiltDraws:
     """Draws by several random parts of the labels as one posterior, each part as likely."""
     order = interleaved([part.slope.size for part in parts])
 
@@ -290,7 +363,6 @@ def _taking_turns(
 
     return replace(
         parts[0],
-        scores=scores,
         prevalence=drawn("prevalence"),
         item_rate=drawn("item_rate"),
         component=drawn("component"),
@@ -301,7 +373,6 @@ def _taking_turns(
         weight=mean("weight"),
         negative_slope=mean("negative_slope"),
         effective_size=mean("effective_size"),
-        log_evidence=log_evidence,
         gold_error=None if parts[0].gold_error is None else drawn("gold_error"),
         parts=tuple(parts),
     )

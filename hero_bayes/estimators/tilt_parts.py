@@ -225,7 +225,7 @@ def law_of_history(
     return (calibration.intercept - log_odds) @ share, prevalence
 
 
-def kinds(labels: Labels) -> IntArray:
+def kinds_of_items(labels: Labels) -> IntArray:
     """A number for each group and gold label (1, 0 or none), which sorts items by group."""
     gold = np.where(np.isnan(labels.gold), 0, 1 + (labels.gold == 1.0))
     return np.asarray(3 * labels.group_idx.astype(np.int64) + gold)
@@ -247,7 +247,7 @@ def current_draws(
     error = np.zeros(slope.size) if gold_error is None else gold_error
     prevalence, item_rate = np.empty((2, slope.size, current.n_groups))
     many = current.n_items > ITEM_LIMIT
-    value, count, first = counted(np.where(used, score, 0.0), 2 * kinds(current) + used)
+    value, count, first = counted(np.where(used, score, 0.0), 2 * kinds_of_items(current) + used)
     gold, group_idx, used = current.gold[first], current.group_idx[first], used[first]
     block = max(1, BLOCK // max(value.size, 1))
     for begin in range(0, slope.size, block):

@@ -8,6 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.prompts import prompt_clusters
 from hero_bayes.estimators.score import clamp_gold
 from hero_bayes.inference import kernels
 from hero_bayes.inference.graph import SLICE
@@ -85,6 +86,7 @@ def current_round(
     names = [str(name) for name in draws.data_vars]
     stored = {name: draws[name].to_numpy() for name in names}
     kept = evidence_draws(n_chains, n_draws, current.n_items)
+    cluster_idx = prompt_clusters(current) if cut else None
     position = {int(draw): k for k, draw in enumerate(kept)}
     items = [np.flatnonzero(current.group_idx == g) for g in range(current.n_groups)]
     prevalence = np.full((n_chains, n_draws, current.n_groups), np.nan)
@@ -100,7 +102,7 @@ def current_round(
                 slices = {name: stored[name][chain, part] for name in names}
                 slices |= evidence(slices)
             values = {name: value[draw % SLICE] for name, value in slices.items()}
-            values |= history_weights(values, rng)
+            values |= history_weights(values, rng) | prompt_weights(cluster_idx, rng)
             slot = position.get(draw)
             if slot is not None:
                 log_ratio[chain, slot] = values["log_ratio"]
@@ -123,6 +125,16 @@ def current_round(
         prior_log_odds=prior_log_odds,
         kept=kept,
     )
+
+
+def prompt_weights(
+    cluster_idx: NDArray[np.integer] | None, rng: np.random.Generator
+) -> dict[str, FloatArray]:
+    """Exponential weight of each item's prompt, one set a draw for all groups; none without."""
+    if cluster_idx is None:
+        return {}
+    weight = rng.standard_exponential(int(cluster_idx.max()) + 1)
+    return {"prompt_weight": weight[cluster_idx], "prompt_idx": cluster_idx.astype(np.float64)}
 
 
 def at_mode(

@@ -27,6 +27,7 @@ from hero_bayes.estimators.averaging import (
 from hero_bayes.estimators.bins import BinDraws, scored_draws
 from hero_bayes.estimators.fallback import FallbackDraws, Shortfall, fallback, shortfall
 from hero_bayes.estimators.gold_error import gold_error_of
+from hero_bayes.estimators.prompt_spread import rates_by_prompt
 from hero_bayes.estimators.score_method import score_remarks, slope_table
 from hero_bayes.estimators.tilt import TiltDraws
 from hero_bayes.inference.assembly import (
@@ -91,7 +92,7 @@ def exact_fit(
             f"unknown priors {', '.join(unknown)}; {model} takes {', '.join(allowed) or 'none'}"
         )
     found = _found(model, history, current, priors, draws * chains, random_seed)
-    tree = xr.DataTree.from_dict(_groups(found, history, current, (chains, draws)))
+    tree = xr.DataTree.from_dict(_groups(found, history, current, (chains, draws), random_seed))
     tree.attrs = {
         "hero_bayes_version": __version__,
         "numpy_version": np.__version__,
@@ -152,7 +153,7 @@ def _score(draws: TiltDraws) -> Exact:
         calibration=_calibration(draws),
         sentence=f"labelers may share errors; {_weights(draws)}",
         notes=score_remarks(draws),
-        attributes=_trust(draws, 1.0),
+        attributes=_trust(draws, 1.0) | _apart(draws),
     )
 
 
@@ -172,6 +173,7 @@ def _auto(draws: AveragedDraws) -> Exact:
         notes=tuple(dict.fromkeys((*score_remarks(draws.tilt), *draws.notes))),
         attributes={
             **_trust(draws.tilt, float((~draws.independent).mean())),
+            **_apart(draws.tilt),
             "probability_independent": chance,
             "log_score_independent": draws.log_score_independent,
             "log_evidence_shared": draws.log_evidence_shared,
@@ -225,6 +227,12 @@ def _trust(draws: TiltDraws, share: float) -> dict[str, float]:
     }
 
 
+def _apart(draws: TiltDraws) -> dict[str, str]:
+    """Which groups were calibrated apart, as their labels come from different labelers."""
+    kinds = [[draws.groups[g] for g in groups] for groups, _ in draws.kinds]
+    return {"calibrated_apart": json.dumps(kinds)} if kinds else {}
+
+
 def _calibration(draws: TiltDraws) -> xr.Dataset:
     """Weight and slope of each score."""
     table = slope_table(draws).drop(index="pooled").reindex(list(draws.scores.names))
@@ -252,27 +260,31 @@ def _weights(draws: TiltDraws) -> str:
 
 
 def _groups(
-    found: Exact, history: Labels, current: Labels, shape: tuple[int, int]
+    found: Exact, history: Labels, current: Labels, shape: tuple[int, int], random_seed: int
 ) -> dict[str, xr.Dataset]:
     """Posterior, evidence, calibration and the names of the groups."""
     kept = evidence_draws(*shape, current.n_items)
     rows = np.arange(shape[0] * shape[1]).reshape(shape)[:, kept]
     odds = np.vectorize(log_odds)(found.prevalence[rows])
+    exact = current if found.gold_error is None else current.without_gold()
+    rates = rates_by_prompt(
+        found.log_ratio_at, found.prevalence, current, exact.gold,
+        np.random.default_rng([random_seed, 8]),
+    )  # fmt: skip
     now = CurrentRound(
-        prevalence=found.prevalence.reshape(*shape, -1),
+        prevalence=rates.reshape(*shape, -1),
         item_rate=found.item_rate.reshape(*shape, -1),
         parameters={},
         log_ratio=found.log_ratio_at(rows.ravel()).reshape(*rows.shape, current.n_items),
         prior_log_odds=odds[..., current.group_idx],
         kept=kept,
     )
-    exact = current if found.gold_error is None else current.without_gold()
-    evidence, rates = evidence_dataset(now, exact), rate_dataset(now, current)
+    evidence, posterior = evidence_dataset(now, exact), rate_dataset(now, current)
     if found.gold_error is not None:
         evidence["fallible_gold"] = ("item", current.gold)
-        rates["gold_error"] = (("chain", "draw"), found.gold_error.reshape(shape))
+        posterior["gold_error"] = (("chain", "draw"), found.gold_error.reshape(shape))
     return {
-        "posterior": rates,
+        "posterior": posterior,
         "evidence": evidence,
         "calibration": found.calibration,
         "constant_data": group_dataset(history, current),

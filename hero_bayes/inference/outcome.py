@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
 from hero_bayes.errors import Refusal
+from hero_bayes.estimators.prompt_spread import rate_by_prompt
 from hero_bayes.inference import kernels
 
 FloatArray = NDArray[np.float64]
@@ -92,14 +93,23 @@ class PrevalenceOutcome:
     own: tuple[str, ...] = ("prevalence",)
 
     def exact(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
-        """Rate drawn given the items' evidence; gold (+inf, -inf) counts as observed truth."""
+        """Rate drawn given the items' evidence; gold (+inf, -inf) counts as observed truth.
+
+        Where prompts repeat, the truths of the items at hand are drawn as if they did not, and the
+        rate of new prompts by weighting prompts; see `rate_by_prompt`.
+        """
         rate = kernels.draw_prevalence(
             at.log_ratio[np.isfinite(at.log_ratio)],
             self.alpha[at.group] + float((at.log_ratio == np.inf).sum()),
             self.beta[at.group] + float((at.log_ratio == -np.inf).sum()),
             rng.random(),
         )
-        return GroupDraw(rate, np.full(at.item_idx.size, log_odds(rate)))
+        prior_log_odds = np.full(at.item_idx.size, log_odds(rate))
+        if "prompt_weight" in at.values:
+            weight, prompt = (at.values[n][at.item_idx] for n in ("prompt_weight", "prompt_idx"))
+            prior = float(self.alpha[at.group]), float(self.beta[at.group])
+            rate = rate_by_prompt(at.log_ratio, weight, prompt.astype(np.int64), rate, prior, rng)
+        return GroupDraw(rate, prior_log_odds)
 
     def given(self, at: GroupState, rng: np.random.Generator) -> GroupDraw:
         """The drawn rate itself."""

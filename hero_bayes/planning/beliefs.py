@@ -55,8 +55,9 @@ class Beliefs:
         return self.tilt.scores.panel.current
 
     @property
-    def _parts(self) -> tuple[TiltDraws, ...]:
-        return self.tilt.parts or (self.tilt,)
+    def _kinds(self) -> tuple[tuple[TiltDraws, ...], ...]:
+        kinds = [draws for _, draws in self.tilt.kinds] or [self.tilt]
+        return tuple(draws.parts or (draws,) for draws in kinds)
 
     @cached_property
     def calibrates(self) -> BoolArray:
@@ -64,13 +65,17 @@ class Beliefs:
         past = self.history
         names = np.array(past.groups("history"), dtype=object)
         with_gold = np.isin(names, list(self.tilt.gold_groups))
-        heard = np.any([part.scores.history_used for part in self._parts], axis=0)
+        heard = np.any([part.scores.history_used for kind in self._kinds for part in kind], axis=0)
         return np.asarray(~past.has_gold & heard & with_gold[past.group_idx])
 
     def history_chance(self, item_idx: IntArray) -> FloatArray:
         """P(y = 1) of history items, (draw, item)."""
-        parts = [_tilt_chance(part, self.history, item_idx) for part in self._parts]
-        chance = np.concatenate(parts)[interleaved([len(part) for part in parts])]
+        by_kind = []
+        for kind in self._kinds:
+            parts = [_tilt_chance(part, self.history, item_idx) for part in kind]
+            by_kind.append(np.concatenate(parts)[interleaved([len(part) for part in parts])])
+        turn = np.arange(len(by_kind[0])) % len(by_kind)
+        chance = np.stack(by_kind)[turn, np.arange(turn.size)]
         missing = np.isnan(chance)
         if missing.any():
             chance = np.where(missing, np.nanmean(chance, axis=0), chance)

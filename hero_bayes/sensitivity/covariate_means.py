@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from hero_bayes.data import shift
 from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.covariates import TextCovariates, design
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.prompts import effective_size, prompt_clusters
 from hero_bayes.decision.arguments import check_share
 from hero_bayes.errors import DataError, Refusal
 from hero_bayes.estimators.anchored_em import anchor
@@ -107,7 +108,8 @@ def covariate_shift(
     Notes
     -----
     Gamma and the labelers' rates are the same in all rows; only m_X and its noise change. Where the
-    adjusted rows lie near "not adjusted" and each other, the shift does not matter.
+    adjusted rows lie near "not adjusted" and each other, the shift does not matter. Where prompts
+    repeat, prompts are tested, not items.
 
     Examples
     --------
@@ -130,14 +132,16 @@ def covariate_shift(
     position = _position(current, group)
     item_idx = np.flatnonzero(current.group_idx == position)
     x = features.current[item_idx]
-    moved = shift.covariate_shift(features.history, x, features.names)
-    half = ndtri(0.5 + prob / 2.0) * moved["standard_error"]
+    now = prompt_clusters(current)
+    clusters = prompt_clusters(history), None if now is None else now[item_idx]
+    moved = shift.covariate_shift(features.history, x, features.names, clusters)
+    half = stdtrit(moved["degrees"], 0.5 + prob / 2.0) * moved["standard_error"]
     table = moved.assign(lower=moved["difference"] - half, upper=moved["difference"] + half)
     anchored = anchor(history, current)
     adjust = _Adjuster.of(anchored, current.groups("current")[position], item_idx, features)
     spread = np.where(features.history.std(axis=0) > 0, features.history.std(axis=0), 1.0)
     rows: list[dict[str, Any]] = []
-    for name, weight, reason in history_weights(history, features, x):
+    for name, weight, reason in history_weights(history, features, x, clusters):
         row: dict[str, Any] = {"history_mean": name, "reason": reason}
         if reason:
             row |= dict.fromkeys(("estimate", "lower", "upper", "largest_difference"), np.nan)
@@ -169,7 +173,7 @@ def _position(current: Labels, group: str | None) -> int:
 
 
 def history_weights(
-    history: Labels, features: "Design", x: FloatArray
+    history: Labels, features: "Design", x: FloatArray, clusters: shift.Clusters = (None, None)
 ) -> list[tuple[str, FloatArray | None, str]]:
     """Name, weights of the history items (None: do not adjust), and why there are none."""
     names = np.array([str(r or "(none)") for r in history.group_round], dtype=object)
@@ -186,9 +190,12 @@ def history_weights(
     level = [
         name
         for name in rounds
-        if not shift.covariate_shift(features.history[own == name], x, features.names)[
-            "significant"
-        ].any()
+        if not shift.covariate_shift(
+            features.history[own == name],
+            x,
+            features.names,
+            (None if clusters[0] is None else clusters[0][own == name], clusters[1]),
+        )["significant"].any()
     ]
     if level:
         member = np.isin(own, level)
@@ -227,6 +234,7 @@ class _Adjuster:
     covariance: Any
     x: FloatArray
     past: FloatArray
+    clusters: shift.Clusters
 
     @classmethod
     def of(
@@ -234,13 +242,16 @@ class _Adjuster:
     ) -> "_Adjuster":
         first, evidence, inside = hero1_solution(anchored, group, item_idx)
         x = features.current[item_idx]
-        return cls(first, evidence, inside, anchored.covariance[0], x, features.history)
+        clusters = prompt_clusters(anchored.panel.history), evidence.cluster_idx
+        return cls(first, evidence, inside, anchored.covariance[0], x, features.history, clusters)
 
     def solution(self, weight: FloatArray | None, *, ridge: Ridge, shrink: str) -> ScoreSolution:
         """HERO-2 with m_X the weighted mean of history; HERO-1 without weights."""
         if weight is None:
             return self.first
-        effective = 1.0 / float(weight @ weight)
+        n = self.x.shape[0]
+        weights = weight, np.full(n, 1.0 / n)
+        known = [effective_size(*one) for one in zip(weights, self.clusters, strict=True)]
         return adjusted_solution(
             (self.first, self.evidence, self.inside),
             self.covariance,
@@ -248,8 +259,9 @@ class _Adjuster:
             self.past,
             weight,
             ridge=ridge,
-            factor=shrink_factor(shrink, round(effective), self.x.shape[0]),
+            factor=shrink_factor(shrink, *known),
             cross_fit=None,
+            cluster_idx=self.clusters[0],
         )[0]
 
 

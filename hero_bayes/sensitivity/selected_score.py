@@ -97,7 +97,7 @@ def selected_score(
     Refusal
         If the model cannot answer, or its rounds had to be matched.
     """
-    draws = tilt(history, current, n_draws=n_draws, random_seed=random_seed)
+    draws = tilt(history, current, n_draws=n_draws, random_seed=random_seed).of_group(group)
     if draws.parts:
         raise Refusal(
             "labels or labelers changed between the rounds, so that the scores come from random "

@@ -112,8 +112,8 @@ def test_single_arms_keep_their_posterior(prior):
     truth[1] = 0
     current = round_of(truth)
     items = items_of_arms(current, ["A", "B"])
-    chance = np.tile(current.gold, (DRAWS, 1))
-    rates = paired_rates(chance[:, items.item_idx], items, 2, prior, rng)
+    known = np.tile(np.where(current.gold == 1, np.inf, -np.inf), (DRAWS, 1))
+    rates = paired_rates(known[:, items.item_idx], np.full((DRAWS, 2), 0.3), items, prior, rng)
     for arm, k in enumerate(truth.sum(axis=1)):
         law = stats.beta(prior[0] + k, prior[1] + 60 - k)
         assert stats.kstest(rates[:, arm], law.cdf).pvalue > 1e-3

@@ -208,20 +208,25 @@ def test_labels_order_the_items(rounds):
     assert (np.diff(mean) > -1e-9).all()
 
 
+def compared(history, current):
+    panel = align(history, current)
+    return comparable(panel.history, panel.current, np.random.default_rng(1))
+
+
 @pytest.mark.parametrize("more", ["history", "current"])
 def test_rounds_with_other_numbers_of_labels_are_matched(more):
     long, short = (simulate(2, **{**SIZES, "labels_per_item": n}).past.labels() for n in (5, 2))
     history, current = (long, short) if more == "history" else (short, long)
-    past, now, notes = comparable(align(history, current), np.random.default_rng(1))
+    past, now, notes = compared(history, current)
     assert set(past.labels_per_item) == set(now.labels_per_item) == {2}
     assert len(notes) == 1
-    assert comparable(align(long, long), np.random.default_rng(1))[2] == ()
+    assert compared(long, long)[2] == ()
 
 
 def test_rounds_of_other_labelers_are_matched():
     history = simulate(2, **SIZES).past.labels()
     current = history.without_gold().with_labelers(["0", "1"])
-    past, _, notes = comparable(align(history, current), np.random.default_rng(1))
+    past, _, notes = compared(history, current)
     assert len(notes) == 1
     assert set(past.labelers[past.labels_per_labeler > 0]) == {"0", "1"}
 

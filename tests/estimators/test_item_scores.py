@@ -139,19 +139,20 @@ def crowd(n, size, rng, rate=0.5, people=range(12), gold=0.0):
 def test_scores_follow_a_change_of_labels_per_item():
     rng = np.random.default_rng(5)
     three, six = (crowd(300, size, rng, gold=0.3) for size in (3, 6))
-    same = score_sets(three, crowd(150, 3, rng))
-    assert len(same) == 1
-    assert (same[0].names, same[0].notes) == (("votes", "mean", "model"), ())
+    same, kinds = score_sets(three, crowd(150, 3, rng))
+    assert [kind.matched for kind in kinds] == [False]
+    assert kinds[0].sets == (same,)
+    assert (same.names, same.notes) == (("votes", "mean", "model"), ())
     for history, current, note in (
         (six, crowd(150, 3, rng), r"median 6 in history, 3 now.*\(50% of history's, 100% of the"),
         (three, crowd(150, 6, rng), r"median 3 in history, 6 now.*\(100% of history's, 50% of the"),
     ):
-        every, *thinned = score_sets(history, current)
-        assert len(thinned) == 5
+        every, (kind,) = score_sets(history, current)
+        assert (len(kind.sets), kind.matched) == (5, True)
         assert re.search(note, every.notes[0])
         # Three labels give four vote logits, six give seven.
         assert sorted(np.unique(x[0]).size for x in (every.history, every.current)) == [4, 7]
-        for part in thinned:
+        for part in kind.sets:
             assert [np.unique(x[0]).size for x in (part.history, part.current)] == [4, 4]
         plain = item_scores(history, current, transport="none")
         np.testing.assert_array_equal(every.current, plain.current)
