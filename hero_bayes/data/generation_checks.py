@@ -17,7 +17,13 @@ from hero_bayes.data.identifiers import INTEGER_PATTERN, number_of, some
 if TYPE_CHECKING:
     from hero_bayes.data.generations import Generations
 
-__all__ = ["generation_findings", "order_p_value", "score_p_value", "stopping_p_value"]
+__all__ = [
+    "agreement_p_value",
+    "generation_findings",
+    "order_p_value",
+    "score_p_value",
+    "stopping_p_value",
+]
 
 #: Chance of a false alarm of a check, over all models.
 FALSE_ALARM = 0.01
@@ -25,6 +31,7 @@ FALSE_ALARM = 0.01
 MIN_CELLS = 20
 
 Codes = NDArray[np.int64]
+Shares = NDArray[np.float64]
 Test = Callable[["Generations", Codes], float]
 
 
@@ -91,6 +98,55 @@ def stopping_p_value(generations: "Generations", cells: Codes) -> float:
     expected = stops * ones / size
     variance = expected * (size - stops) * (size - ones) / (size * np.maximum(size - 1, 1))
     return _two_sided(abs(float((both - expected).sum())) - 0.5, float(variance.sum()))
+
+
+def agreement_p_value(generations: "Generations", cells: Codes) -> float:
+    """Whether the last generation of a prompt gives its most frequent answer too often.
+
+    Parameters
+    ----------
+    generations : Generations
+        With whole numbers as generation index and k that differs; 1.0 without.
+    cells : int64 array
+        The cells of one model.
+
+    Returns
+    -------
+    float
+        One-sided p-value; 1.0 where nothing can be said.
+
+    Notes
+    -----
+    With the answers (without them: the scores) of a prompt given, each of its generations is as
+    likely to be the last one, however k was chosen beforehand; the chance that it gives the most
+    frequent answer is the share of that answer.
+    """
+    found = _joining(generations, cells)
+    if found is None:
+        return 1.0
+    joins, chance = found
+    distance = float((joins - chance).sum()) - 0.5
+    return _two_sided(distance, float((chance * (1 - chance)).sum())) / 2 if distance > 0 else 1.0
+
+
+def _joining(generations: "Generations", cells: Codes) -> tuple[Shares, Shares] | None:
+    """Of each prompt: whether its last answer is the most frequent one, and the share of that."""
+    index, k = generations.generation, generations.k[cells]
+    if index is None or k.min() == k.max():
+        return None
+    if not all(INTEGER_PATTERN.fullmatch(name) for name in np.unique(index)):
+        return None
+    rows, cell, correct = _rows_of(generations, cells)
+    given = generations.answer_cluster if generations.answer is None else generations.answer
+    code = correct.astype(np.int64)
+    if given is not None:  # what the key accepted is one answer, whatever its spelling
+        code = np.where(correct == 1, -2, pd.factorize(given[rows])[0])
+    joint = pd.DataFrame({"cell": cell, "code": code})
+    times = joint.groupby(["cell", "code"])["code"].transform("size").to_numpy()
+    modal = times == joint.assign(t=times).groupby("cell")["t"].transform("max").to_numpy()
+    chance = np.bincount(cell, weights=modal) / k
+    last = _is_last(cell)
+    return modal[last].astype(np.float64), chance
 
 
 def score_p_value(generations: "Generations", cells: Codes) -> float:
@@ -205,7 +261,7 @@ def _p(value: float) -> str:
 def _informative_k(generations: "Generations") -> Iterator[Finding]:
     tests: list[Test] = [score_p_value]
     if generations.generation is not None:
-        tests.append(stopping_p_value)
+        tests += [stopping_p_value, agreement_p_value]
     said = []
     for name, cells, p in _smallest(generations, *tests):
         k, p_hat = generations.k[cells], generations.p_hat[cells]
@@ -218,16 +274,25 @@ def _informative_k(generations: "Generations") -> Iterator[Finding]:
             _, cell, correct = _rows_of(generations, cells)
             share = correct[_is_last(cell)][short].mean()
             text += f"; there {share:.1%} of the last generations are correct"
+            joining = _joining(generations, cells)
+            if joining is not None:
+                text += (
+                    f", and {joining[0].mean():.1%} of all last ones give the prompt's most "
+                    f"frequent answer "
+                    f"({joining[1].mean():.1%} by chance)"
+                )
         said.append(f"{text} ({_p(p)})")
     if said:
         yield Finding(
             "warning",
             "informative_k",
             "the number of generations is related to the outcomes: " + "; ".join(said),
-            "fix k in advance; where sampling stopped at an outcome every score is biased, and "
-            "only the first generation of each prompt is a fair one; where generations failed, "
-            "score the failures as wrong if they are; where k was set in advance by difficulty, "
-            "means and standard errors stand",
+            "fix k in advance; where sampling stopped at an outcome or at agreement, the posterior "
+            "of hb.difficulty.fit (new prompts, these prompts) stands, and so does the first "
+            "generation of each prompt, while plain means, their sigma and standard errors, "
+            "pass@k and run effects are biased; where generations failed, score the failures as "
+            "wrong if they are; where k was set in advance by difficulty, means and standard "
+            "errors stand",
         )
 
 

@@ -22,6 +22,12 @@ FloatArray = NDArray[np.float64]
 #: Differences of shares that differ by less are equal.
 EQUAL = 1e-12
 EQUAL_REASON = "the differences are all equal: the fitted scores, unpaired, stand in"
+STOPPED_REASON = (
+    "sampling stopped at an outcome, so that shares correct are biased: the fitted scores, "
+    "unpaired, stand in"
+)
+#: Fewer prompts that stopped early look alike by chance.
+MIN_STOPPED = 10
 #: Sets of weights drawn, and how many weights are held at once.
 DRAWS, SLICE = 4000, 5_000_000
 
@@ -67,7 +73,10 @@ def compare(
     over prompts (Bayesian bootstrap), one set of weights for both models, so that prompts hard for
     both do not widen the difference; its sd is close to sd(d_p) / sqrt(n). Where the prompts come
     in groups, whole groups are weighted. Where all observed differences are equal, the bootstrap
-    has nothing to resample, and the difference of the two fitted scores, unpaired, stands in.
+    has nothing to resample, and the difference of the two fitted scores, unpaired, stands in. So it
+    does where k shows that sampling stopped at an outcome (each prompt short of the largest k has
+    the same number of correct, or of wrong, or of the more frequent of both): a likelihood does
+    not depend on when sampling stopped, observed shares do.
 
     Examples
     --------
@@ -120,7 +129,7 @@ def compare(
                         "probability_better": float(better),
                         "n_shared": pair.own.shape[1],
                         "unpaired_sd": float(unpaired),
-                        "reason": EQUAL_REASON if estimand == NEW_PROMPTS and pair.equal else "",
+                        "reason": pair.reason if estimand == NEW_PROMPTS else "",
                     }
                 )
     return pd.DataFrame(rows)
@@ -138,6 +147,8 @@ class Pair:
         Observed shares of correct generations.
     group : int64 array (prompt)
         Prompts of one group are resampled together.
+    stopped : bool
+        Whether sampling of either model stopped at an outcome.
     """
 
     own: FloatArray
@@ -145,6 +156,12 @@ class Pair:
     own_share: FloatArray
     other_share: FloatArray
     group: NDArray[np.int64]
+    stopped: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why observed differences are not resampled; "" where they are."""
+        return STOPPED_REASON if self.stopped else EQUAL_REASON if self.equal else ""
 
     @property
     def equal(self) -> bool:
@@ -173,7 +190,21 @@ def shared(prompts: xr.Dataset, model: str, reference: str) -> Pair:
     group = np.arange(both.size)
     if "cell_group" in prompts.coords:
         group = np.unique(prompts["cell_group"].to_numpy()[here], return_inverse=True)[1]
-    return Pair(flat[:, here], flat[:, there], share[here], share[there], group)
+    n_correct, k = (prompts[name].to_numpy() for name in ("n_correct", "k"))
+    halted = any(stopped_at_outcome(n_correct[own], k[own]) for own in cells)
+    return Pair(flat[:, here], flat[:, there], share[here], share[there], group, halted)
+
+
+def stopped_at_outcome(n_correct: NDArray[np.int64], k: NDArray[np.int64]) -> bool:
+    """Whether each prompt short of the largest k ended at one and the same count.
+
+    Of correct ones, of wrong ones, or of the more frequent of both (agreement).
+    """
+    short = k < k.max()
+    if short.sum() < MIN_STOPPED or len(np.unique(k[short])) < 2:
+        return False
+    right, wrong = n_correct[short], (k - n_correct)[short]
+    return any(np.ptp(count) == 0 for count in (right, wrong, np.maximum(right, wrong)))
 
 
 def averaged(pair: Pair) -> tuple[FloatArray, float]:
@@ -185,7 +216,7 @@ def averaged(pair: Pair) -> tuple[FloatArray, float]:
 def resampled(pair: Pair, fitted: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Weighted mean differences, and the sd with weights of their own for either model."""
     share = pair.own_share - pair.other_share
-    if pair.equal:
+    if pair.reason:
         return fitted, float(fitted.std(ddof=1))
     n_groups = int(pair.group.max()) + 1
     means = np.empty((3, DRAWS))

@@ -195,3 +195,53 @@ def test_models_on_different_prompts():
     (finding,) = Generations.from_frame(table).findings
     assert finding.code == "models_on_different_prompts"
     assert "the 2 models share 2 of 4 prompts" in finding.message
+
+
+def until_agreement(answers, votes):
+    """Which generations are made if sampling stops once an answer was given ``votes`` times."""
+    kept = np.ones(answers.shape, dtype=bool)
+    for row, given in enumerate(answers):
+        for place in range(len(given)):
+            if (given[: place + 1] == given[place]).sum() == votes:
+                kept[row, place + 1 :] = False
+                break
+    return kept
+
+
+def answered(rng, n=300, k=10, concentration=1.0):
+    """Answers 0 (right), 1 ... 3, with a law of its own for each prompt."""
+    law = rng.dirichlet([2 * concentration, *[concentration] * 3], n)
+    return (rng.random((n, k, 1)) > law.cumsum(axis=1)[:, None, :]).sum(axis=2)
+
+
+@pytest.mark.parametrize("votes", [2, 3, 4])
+@pytest.mark.parametrize("with_answers", [True, False])
+def test_stopping_at_agreement_is_found(votes, with_answers):
+    rng = np.random.default_rng(votes)
+    answers = answered(rng) if with_answers else rng.integers(0, 2, (300, 10))
+    kept = until_agreement(answers, votes)
+    table = table_of(answers == 0, kept)
+    if with_answers:
+        table["answer"] = answers[kept].astype(str)
+    found = Generations.from_frame(table)
+    assert generation_checks.agreement_p_value(found, np.arange(300)) < 1e-6
+    (finding,) = (f for f in found.findings if f.code == "informative_k")
+    assert "of all last ones give the prompt's most frequent answer" in finding.message
+
+
+@pytest.mark.parametrize("pattern", [truncated, at_random, "by difficulty"])
+def test_agreement_alarms_rarely_where_k_was_set_beforehand(pattern):
+    values = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        law = rng.dirichlet([1.0, 0.5, 0.5, 0.5], 80)
+        answers = (rng.random((80, 8, 1)) > law.cumsum(axis=1)[:, None, :]).sum(axis=2)
+        if pattern == "by difficulty":
+            kept = np.arange(8) < 2 + np.round(6 * (1 - law.max(axis=1)))[:, None]
+        else:
+            kept = pattern(rng, answers)
+        table = table_of(answers == 0, kept).assign(answer=answers[kept].astype(str))
+        found = Generations.from_frame(table)
+        values.append(generation_checks.agreement_p_value(found, np.arange(80)))
+    for level in (0.01, 0.05, 0.2):
+        assert np.sum(np.array(values) <= level) <= binom.ppf(1 - 1e-4, len(values), level)
