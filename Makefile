@@ -19,7 +19,8 @@ UV_PYTHON ?= $(shell python3 -c 'import sys; print(sys.executable if (3, 12) <= 
 comma := ,
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
-export PYTENSOR_FLAGS := base_compiledir=$(CURDIR)/.cache/pytensor$(if $(PYTENSOR_FLAGS),$(comma)$(PYTENSOR_FLAGS))
+# PyTensor splits its flags at commas, unless quoted: a checkout's path may hold commas and blanks.
+export PYTENSOR_FLAGS := base_compiledir="$(CURDIR)/.cache/pytensor"$(if $(PYTENSOR_FLAGS),$(comma)$(PYTENSOR_FLAGS))
 # Bytecode caches make every start several seconds faster.
 unexport PYTHONDONTWRITEBYTECODE
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH UV_PYTHON

@@ -5,6 +5,7 @@ import pytensor.tensor as pt
 
 from hero_bayes.data.count_table import CountTable
 from hero_bayes.likelihoods.prompt_counts import count_log_probability, rising_logs
+from hero_bayes.models.priors import beta_pair
 
 
 def beta_difficulty(
@@ -35,8 +36,8 @@ def beta_difficulty(
        Generations in Benchmark Evaluation. arXiv:2502.08943
     """
     with pm.Model(coords={"model": list(counts.models)}) as model:
-        mu = pm.Beta("mu", *mu_prior, dims="model")
-        icc = pm.Beta("icc", *icc_prior, dims="model")
+        mu = pm.Beta("mu", *beta_pair("mu_prior", mu_prior), dims="model")
+        icc = pm.Beta("icc", *beta_pair("icc_prior", icc_prior), dims="model")
         pm.Deterministic("sigma", pt.sqrt(mu * (1.0 - mu) * icc), dims="model")
         logs = rising_logs(mu, icc, counts.k_max, pt)
         terms = count_log_probability(counts.n_correct, counts.k, counts.model_idx, logs)

@@ -19,6 +19,7 @@ from hero_bayes.data.score_bins import ScoreBins, bin_counts, number_of_bins
 from hero_bayes.data.score_table import RoundScores, ScoreTable
 from hero_bayes.errors import Refusal
 from hero_bayes.likelihoods.latent_class import EDGE
+from hero_bayes.models.priors import mean_and_sd, positive_scale
 
 __all__ = ["CalibrationData", "ScoreEvidence", "binned", "calibration_data", "line"]
 
@@ -129,8 +130,8 @@ def line(
 ) -> ScoreEvidence:
     """A line in the score, an intercept by history group."""
     # As arrays: PyTensor holds a Python float constant in single precision where that is exact.
-    centre, slope_mean = logit(past.prevalence), np.float64(slope_prior[0])
-    sd, slope_sd = np.float64(intercept_sd), np.float64(slope_prior[1])
+    slope_mean, slope_sd = map(np.float64, mean_and_sd("slope_prior", slope_prior))
+    centre, sd = logit(past.prevalence), np.float64(positive_scale("intercept_sd", intercept_sd))
     intercept = pm.Normal("score_intercept", centre, sd, dims="history_group")
     slope = pm.Normal("score_slope", slope_mean, slope_sd)
     gold = past.has_gold

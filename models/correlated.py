@@ -8,6 +8,7 @@ from hero_bayes.likelihoods.shared_effect import LOADING_BOUND
 from hero_bayes.models.composition import coordinates, two_rounds
 from hero_bayes.models.gold import GoldError
 from hero_bayes.models.prevalence import prevalence
+from hero_bayes.models.priors import number
 from hero_bayes.models.rigid import rigid
 from hero_bayes.models.shared_effects import correlated_labelers
 
@@ -103,7 +104,7 @@ def correlated(
             outcome,
             layer,
             rigid(layer),
-            unlabeled_power=unlabeled_power,
+            unlabeled_power=number("unlabeled_power", unlabeled_power, 0.0),
             gold_error=gold_error,
         )
     return model

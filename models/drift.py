@@ -5,6 +5,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from hero_bayes.models.independent import LabelerRates
+from hero_bayes.models.priors import number, positive_scale
 
 
 def drift(
@@ -42,17 +43,18 @@ def drift(
     Without gold in the current round nothing in a cut fit informs D, t and the moves: they keep
     their prior and widen the posterior of the current rate by what the drift may do.
     """
-    width: float | TensorVariable = spread
+    width: float | TensorVariable = number("spread", spread, 0.0)
     if spread_prior is not None:
-        width = pm.HalfNormal("drift_spread", spread_prior)
+        width = pm.HalfNormal("drift_spread", positive_scale("spread_prior", spread_prior))
     moved = {}
     for name, rate, shift in (
         ("sensitivity", history.sensitivity, shift_sensitivity),
         ("specificity", history.specificity, shift_specificity),
     ):
-        common: float | TensorVariable = shift
+        common: float | TensorVariable = number(f"shift_{name}", shift)
         if shift_prior is not None:
-            common = pm.Normal(f"drift_shift_{name}", shift, shift_prior)
+            sd = positive_scale("shift_prior", shift_prior)
+            common = pm.Normal(f"drift_shift_{name}", common, sd)
         offset = pm.Normal(f"drift_offset_{name}", 0.0, 1.0, dims="labeler")
         logit = pt.log(rate) - pt.log1p(-rate)
         moved[name] = pm.Deterministic(

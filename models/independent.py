@@ -14,6 +14,7 @@ from pytensor.tensor.variable import TensorVariable
 from hero_bayes.data.counts import label_counts
 from hero_bayes.data.labels import Labels
 from hero_bayes.likelihoods.latent_class import label_log_probabilities
+from hero_bayes.models.priors import beta_pair, mean_and_sd, positive_scale
 
 #: A label table is held densely, as counts, while its rows are at least this full.
 DENSE_SHARE = 0.1
@@ -39,8 +40,8 @@ def flat(
 ) -> LabelerRates:
     """Rates with a Beta prior for each labeler; (1, 1) is uniform on the probability."""
     return LabelerRates(
-        pm.Beta("sensitivity", *sensitivity_prior, dims="labeler"),
-        pm.Beta("specificity", *specificity_prior, dims="labeler"),
+        pm.Beta("sensitivity", *beta_pair("sensitivity_prior", sensitivity_prior), dims="labeler"),
+        pm.Beta("specificity", *beta_pair("specificity_prior", specificity_prior), dims="labeler"),
     )
 
 
@@ -64,8 +65,8 @@ def partially_pooled(
 
 def _population(name: str, mean_prior: tuple[float, float], spread_prior: float) -> TensorVariable:
     """One partially pooled rate by labeler."""
-    mean = pm.Normal(f"{name}_mean", *mean_prior)
-    spread = pm.HalfNormal(f"{name}_spread", spread_prior)
+    mean = pm.Normal(f"{name}_mean", *mean_and_sd(f"{name}_prior", mean_prior))
+    spread = pm.HalfNormal(f"{name}_spread", positive_scale("spread_prior", spread_prior))
     offset = pm.Normal(f"{name}_offset", 0.0, 1.0, dims="labeler")
     return pm.Deterministic(name, pm.math.sigmoid(mean + spread * offset), dims="labeler")
 

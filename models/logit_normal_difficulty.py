@@ -12,6 +12,7 @@ from hero_bayes.likelihoods.logit_normal import (
     node_likelihood,
     node_weights,
 )
+from hero_bayes.models.priors import positive_scale
 
 
 def logit_normal_difficulty(counts: CountTable, *, scale_prior: float = 5.0) -> pm.Model:
@@ -40,7 +41,7 @@ def logit_normal_difficulty(counts: CountTable, *, scale_prior: float = 5.0) -> 
     """
     with pm.Model(coords={"model": list(counts.models)}) as model:
         centre = pm.Logistic("centre", 0.0, 1.0, dims="model")
-        spread = pm.HalfNormal("spread", scale_prior, dims="model")
+        spread = pm.HalfNormal("spread", positive_scale("scale_prior", scale_prior), dims="model")
         scale = pm.Deterministic("scale", STEP + spread, dims="model")
         location = pm.Deterministic(
             "location", centre * pt.sqrt(1.0 + np.pi / 8.0 * scale**2), dims="model"

@@ -9,6 +9,7 @@ from hero_bayes.models.drift import drift
 from hero_bayes.models.gold import GoldError
 from hero_bayes.models.independent import partially_pooled
 from hero_bayes.models.prevalence import prevalence
+from hero_bayes.models.priors import positive_scale
 
 
 def pooled_drift(
@@ -53,7 +54,8 @@ def pooled_drift(
     """
     panel = align(history, current, unseen="include")
     with pm.Model(coords=coordinates(panel)) as model:
-        rates = partially_pooled(sensitivity_prior, specificity_prior, labeler_spread_prior)
+        population = positive_scale("labeler_spread_prior", labeler_spread_prior)
+        rates = partially_pooled(sensitivity_prior, specificity_prior, population)
         moved = drift(
             rates,
             shift_sensitivity,

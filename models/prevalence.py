@@ -5,6 +5,7 @@ import pytensor.tensor as pt
 from pytensor.tensor.variable import TensorVariable
 
 from hero_bayes.data.panel import Panel
+from hero_bayes.models.priors import beta_pair
 from hero_bayes.models.truth import TruthPrior, independent_items
 
 
@@ -23,8 +24,9 @@ def prevalence(panel: Panel, prior: tuple[float, float] = (1.0, 1.0)) -> TruthPr
     TruthPrior
         Over ``history_prevalence`` (history_group) and ``prevalence`` (group).
     """
-    history_rate = pm.Beta("history_prevalence", prior[0], prior[1], dims="history_group")
-    rate = pm.Beta("prevalence", prior[0], prior[1], dims="group")
+    a, b = beta_pair("prevalence_prior", prior)
+    history_rate = pm.Beta("history_prevalence", a, b, dims="history_group")
+    rate = pm.Beta("prevalence", a, b, dims="group")
     return independent_items(
         log_class_prior(history_rate)[group_index(panel, "history")],
         log_class_prior(rate)[group_index(panel, "current")],

@@ -11,6 +11,7 @@ from hero_bayes.data.panel import Panel
 from hero_bayes.data.prompts import PromptSlots, prompt_slots
 from hero_bayes.likelihoods.prompt_counts import TINY, count_weights, rising_logs, success_counts
 from hero_bayes.models.prevalence import log_class_prior
+from hero_bayes.models.priors import beta_pair
 from hero_bayes.models.truth import ItemTruth, RoundTruth, TruthPrior
 
 
@@ -79,11 +80,11 @@ def _round(
 ) -> RoundTruth:
     """The rates of one round's groups, and what they say of its items."""
     prefix, dim = ("history_", "history_group") if role == "history" else ("", "group")
-    rate = pm.Beta(f"{prefix}prevalence", *prior, dims=dim)
+    rate = pm.Beta(f"{prefix}prevalence", *beta_pair("prevalence_prior", prior), dims=dim)
     if role == "history" and labels.prompt is None:
         group_idx = pm.Data("history_group_idx", labels.group_idx, dims="history_item")
         return ItemTruth(log_class_prior(rate)[group_idx], "history_item")
-    icc = pm.Beta(f"{prefix}icc", *icc_prior, dims=dim)
+    icc = pm.Beta(f"{prefix}icc", *beta_pair("icc_prior", icc_prior), dims=dim)
     pm.Deterministic(f"{prefix}sigma", pt.sqrt(rate * (1.0 - rate) * icc), dims=dim)
     return _prompts(prompt_slots(labels, role), rate, icc, prefix)
 

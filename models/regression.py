@@ -8,6 +8,7 @@ from pytensor.tensor.variable import TensorVariable
 from hero_bayes.data.covariates import Design
 from hero_bayes.data.panel import Panel
 from hero_bayes.models.prevalence import group_index
+from hero_bayes.models.priors import positive_scale
 from hero_bayes.models.truth import TruthPrior, independent_items
 
 
@@ -40,7 +41,7 @@ def regression(panel: Panel, features: Design, slope_prior: float = 1.0) -> Trut
     scale = np.where(scale > 0, scale, 1.0)
     past = pm.Data("history_covariates", (features.history - centre) / scale)
     now = pm.Data("covariates", (features.current - centre) / scale)
-    slope = pm.Normal("slope", 0.0, slope_prior, dims="covariate")
+    slope = pm.Normal("slope", 0.0, positive_scale("slope_prior", slope_prior), dims="covariate")
     history_intercept = pm.Logistic("history_intercept", 0.0, 1.0, dims="history_group")
     intercept = pm.Logistic("intercept", 0.0, 1.0, dims="group")
     history_part = pm.Deterministic(

@@ -23,6 +23,7 @@ from hero_bayes.models.calibrated_score import (
 from hero_bayes.models.composition import coordinates
 from hero_bayes.models.gold import GoldError, fallible, gold_error_rate
 from hero_bayes.models.prevalence import log_class_prior
+from hero_bayes.models.priors import beta_pair, positive_scale
 
 __all__ = ["FORMS", "score"]
 
@@ -121,6 +122,7 @@ def score(
     """
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}; one of {', '.join(FORMS)}")
+    bin_weight = positive_scale("bin_weight", bin_weight)
     table = ScoreTable.of(scores, score)
     past = calibration_data(table, history)
     now = table.current_round(current)
@@ -137,7 +139,11 @@ def score(
         else:
             evidence = binned(past, now, bin_weight, error)
         # As float64: PyTensor holds a Python float that is exact in single precision as such.
-        rate = pm.Beta("prevalence", *map(np.float64, prevalence_prior), dims="group")
+        rate = pm.Beta(
+            "prevalence",
+            *map(np.float64, beta_pair("prevalence_prior", prevalence_prior)),
+            dims="group",
+        )
         _current_round(evidence, past, current, rate, error)
     return model
 

@@ -25,6 +25,7 @@ from hero_bayes.likelihoods.shared_effect import (
     normal_nodes,
     shared_effect,
 )
+from hero_bayes.models.priors import mean_and_sd, positive_scale
 
 #: Sets of labelers are held densely while their rows are at least this full.
 DENSE_SHARE = 0.1
@@ -167,10 +168,19 @@ def correlated_labelers(
             '"family", or leave the argument out'
         )
     use_family = bool(names) if family is None else family
-    mean_prior = np.array([negative_mean_prior, positive_mean_prior])
-    spread = pm.HalfNormal("label_logit_spread", spread_prior, dims="truth")
+    mean_prior = np.array(
+        [
+            mean_and_sd("negative_mean_prior", negative_mean_prior),
+            mean_and_sd("positive_mean_prior", positive_mean_prior),
+        ]
+    )
+    positive_scale("loading_bound", loading_bound)
+    family_loading_prior = positive_scale("family_loading_prior", family_loading_prior)
+    spread = pm.HalfNormal(
+        "label_logit_spread", positive_scale("spread_prior", spread_prior), dims="truth"
+    )
     logit = population(panel, mean_prior, spread)
-    loading = pm.HalfNormal("loading", loading_prior, dims="truth")
+    loading = pm.HalfNormal("loading", positive_scale("loading_prior", loading_prior), dims="truth")
     longest = max(_longest(panel.history), _longest(panel.current))
     grid = _grid("effect", longest, loading_bound)
     family_loading, family_grid, square = (

@@ -1,39 +1,35 @@
 """Dependence of labelers: how far they err on the same items, given the truth."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
+from numba import njit
 from numpy.typing import NDArray
 
-from hero_bayes.agreement.residuals import (
-    FEWEST_LABELS,
-    ClassTable,
-    MeanCorrelations,
-    class_tables,
-    mean_correlations,
-    pair_sums,
-)
-from hero_bayes.agreement.result import Dependence, Ranged, worth_sentence
+from hero_bayes.agreement.result import Dependence
 from hero_bayes.agreement.votes import vote_checks
 from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.identifiers import number_of
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.shared_errors import (
+    FEWEST_ITEMS,
+    FEWEST_LABELS,
+    NOTHING,
+    GoldLabels,
+    SharedErrors,
+    shared_errors,
+)
 from hero_bayes.errors import Refusal
 
 __all__ = ["dependence", "worth_of_labels"]
 
 FloatArray = NDArray[np.float64]
-#: Gold items of each class that are needed, and gold items that a pair must share.
-FEWEST_ITEMS = 5
-#: Re-weightings of the items for the mean correlation, and for those of pairs.
-RESAMPLES, PAIR_RESAMPLES, FEWEST_RESAMPLES = 1000, 400, 100
-#: Numbers that all re-weightings of the mean may touch; they are fewer where tables are large.
-LARGEST_WORK = 500_000_000
+IntArray = NDArray[np.integer]
+#: Re-weightings of the items for the correlations of pairs.
+PAIR_RESAMPLES = 400
 #: Labelers whose pairs are listed: those with most labels on gold.
 LISTED = 150
-#: Centred squares below this are none at all.
-NOTHING = 1e-9
+#: Sums of pairs held at once, (item, pair); where there are more, items share their weights.
+LARGEST_PAIR_SUMS = 4_000_000
 
 
 def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> Dependence:
@@ -84,18 +80,17 @@ def dependence(history: Labels, random_seed: int = 0, *, prob: float = 0.95) -> 
         raise ValueError(f"prob must lie between 0 and 1, got {prob}")
     need_labels(history=history)
     rng = np.random.default_rng(random_seed)
-    mean = _mean(history, prob, rng)
-    used = gold_labels(mean.tables)
+    mean = shared_errors(history, prob, rng)
     return Dependence(
-        table=pair_table(history, mean.tables, prob, rng),
+        table=pair_table(history, mean.gold, prob, rng),
         overall=mean.overall,
         effective_judges=mean.effective_judges,
-        votes=vote_checks(mean.tables, prob, rng),
-        families=mean.families,
+        votes=vote_checks(mean.gold, prob, rng),
+        families=_families(mean) if any(history.family) else None,
         labels_per_item=mean.labels_per_item,
         n_items=mean.n_items,
-        n_judges=int((used > 0).sum()),
-        left_out=_left_out(history, used),
+        n_judges=mean.n_judges,
+        left_out=_left_out(history, mean.gold.per_labeler),
         prob=prob,
     )
 
@@ -106,103 +101,37 @@ def worth_of_labels(history: Labels, random_seed: int = 0, *, prob: float = 0.95
     The mean of `dependence` without its pairs, for the record of a fit.
     """
     try:
-        mean = _mean(history, prob, np.random.default_rng(random_seed))
+        mean = shared_errors(history, prob, np.random.default_rng(random_seed))
     except Refusal as refusal:
         return f"whether labelers err together was not measured: {refusal}"
-    judges = int((gold_labels(mean.tables) > 0).sum())
-    sentence = worth_sentence(mean.labels_per_item, judges, mean.effective_judges)
-    return f"{sentence}, given the truth ({mean.n_items} gold items)"
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """Mean correlation of errors, and what it rests on."""
-
-    tables: list[ClassTable]
-    overall: Ranged
-    effective_judges: Ranged
-    families: pd.DataFrame | None
-    labels_per_item: float
-    n_items: int
-
-
-def _mean(history: Labels, prob: float, rng: np.random.Generator) -> _Mean:
-    """The mean correlation with its interval; refuses where gold does not tell."""
-    counts = [int((history.gold == truth).sum()) for truth in (0, 1)]
-    if min(counts) < FEWEST_ITEMS:
-        raise Refusal(
-            f"dependence needs at least {FEWEST_ITEMS} gold items of each class, the history has "
-            f"{counts[0]} of class 0 and {counts[1]} of class 1: give more gold"
-        )
-    tables = class_tables(history)
-    sizes = np.concatenate([table.seen.sum(axis=1) for table in tables])
-    if sizes.max() < 2:
-        raise Refusal(
-            f"no gold item has labels of two labelers with at least {FEWEST_LABELS} labels on gold "
-            "of its class: let several labelers judge the same gold items"
-        )
-    member = family_members(history)
-    point = mean_correlations(tables, _equal(tables), member)
-    if np.isnan(point.overall):
-        raise Refusal(
-            "no labeler's labels differ within a class of gold, so that there are no errors to "
-            "compare: give more gold"
-        )
-    work = sum(table.seen.size for table in tables)
-    resamples = int(np.clip(LARGEST_WORK // work, FEWEST_RESAMPLES, RESAMPLES))
-    drawn = [mean_correlations(tables, _weights(tables, rng), member) for _ in range(resamples)]
-    overall = _ranged(point.overall, np.array([d.overall for d in drawn]), prob)
-    n_labels = float(sizes[sizes > 0].mean())
-    return _Mean(
-        tables=tables,
-        overall=overall,
-        effective_judges=Ranged(
-            _worth(n_labels, overall.value),
-            _worth(n_labels, overall.high),
-            _worth(n_labels, overall.low),
-        ),
-        families=_families(point, drawn, prob) if member.shape[1] else None,
-        labels_per_item=n_labels,
-        n_items=int((sizes > 0).sum()),
-    )
-
-
-def gold_labels(tables: list[ClassTable]) -> FloatArray:
-    """Labels on gold items by labeler, (labeler,)."""
-    return np.asarray(np.sum([table.seen.sum(axis=0) for table in tables], axis=0))
-
-
-def family_members(labels: Labels) -> FloatArray:
-    """1 where a labeler belongs to a family, (labeler, family)."""
-    names = sorted({name for name in labels.family if name is not None})
-    member = np.zeros((labels.n_labelers, len(names)))
-    for j, name in enumerate(labels.family):
-        if name is not None:
-            member[j, names.index(name)] = 1.0
-    return member
+    return f"{mean.sentence}, given the truth ({number_of(mean.n_items, 'gold item')})"
 
 
 def pair_table(
-    labels: Labels, tables: list[ClassTable], prob: float, rng: np.random.Generator
+    labels: Labels, gold: GoldLabels, prob: float, rng: np.random.Generator
 ) -> pd.DataFrame:
     """Correlation of every listed pair, with its interval or the reason why there is none."""
-    n_gold = gold_labels(tables)
-    order = np.argsort(-n_gold, kind="stable")[:LISTED]
-    chosen = np.sort(order[n_gold[order] > 0])
+    order = np.argsort(-gold.per_labeler, kind="stable")[:LISTED]
+    chosen = np.sort(order[gold.per_labeler[order] > 0])
     a, b = np.triu_indices(chosen.size, k=1)
+    classes = [gold.of_class(truth).of_labelers(chosen) for truth in (0, 1)]
     common = np.zeros(a.size)
-    for part in tables:
-        common += (part.seen[:, chosen].T @ part.seen[:, chosen])[a, b]
-    value, varies_a, varies_b = _pair_correlations(tables, _equal(tables), chosen)
-    draws = np.empty((PAIR_RESAMPLES, a.size))
-    for k in range(PAIR_RESAMPLES):
-        draws[k] = _pair_correlations(tables, _weights(tables, rng), chosen)[0]
-    low, high = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
+    for part in classes:
+        ones = np.ones(part.value.size)
+        common += _sums(part, ones, ones, a, b, 1)[0]
+    told = common >= FEWEST_ITEMS
+    value, low, high = np.full((3, a.size), np.nan)
+    varies_a, varies_b = np.zeros((2, a.size), dtype=bool)
+    if told.any():
+        value[told], draws, varies_a[told], varies_b[told] = _pair_correlations(
+            classes, a[told], b[told], rng
+        )
+        low[told], high[told] = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
     names = [str(labels.labelers[j]) for j in chosen]
     reasons = []
     for k in range(a.size):
         reason = ""
-        if common[k] < FEWEST_ITEMS:
+        if not told[k]:
             reason = f"{int(common[k])} gold items in common, fewer than {FEWEST_ITEMS}"
         elif not (varies_a[k] and varies_b[k]):
             who = names[b[k]] if varies_a[k] else names[a[k]]
@@ -227,52 +156,101 @@ def pair_table(
     return table
 
 
+def _sums(
+    gold: GoldLabels, left: FloatArray, right: FloatArray, a: IntArray, b: IntArray, n_blocks: int
+) -> FloatArray:
+    """Left label of a times right label of b summed over items, (block of items, pair)."""
+    pair = np.full((gold.n_labelers, gold.n_labelers), -1)
+    pair[a, b] = np.arange(a.size)
+    item_ptr = np.concatenate([[0], np.cumsum(gold.per_item)])
+    return np.asarray(
+        _pair_sums(item_ptr, gold.labeler_idx, left, right, pair, np.zeros((n_blocks, a.size)))
+    )
+
+
+@njit(cache=True)
+def _pair_sums(
+    item_ptr: IntArray,
+    labeler_idx: IntArray,
+    left: FloatArray,
+    right: FloatArray,
+    pair: IntArray,
+    out: FloatArray,
+) -> FloatArray:
+    """Add up products of two labels of one item; items take turns with the rows of ``out``.
+
+    ``pair`` (labeler, labeler) is the column of ``out``, -1 where a pair is not wanted.
+    """
+    for i in range(item_ptr.size - 1):
+        row = out[i % out.shape[0]]
+        for p in range(item_ptr[i], item_ptr[i + 1]):
+            for q in range(p + 1, item_ptr[i + 1]):
+                column = pair[labeler_idx[p], labeler_idx[q]]
+                if column >= 0:
+                    row[column] += left[p] * right[q]
+    return out
+
+
 def _pair_correlations(
-    tables: list[ClassTable], weights: list[FloatArray], chosen: NDArray[np.integer]
-) -> tuple[FloatArray, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Correlations above the diagonal, 0 where undefined; whether either labeler differs at all."""
-    product, square = pair_sums(tables, weights, chosen)
-    a, b = np.triu_indices(chosen.size, k=1)
-    first, second = square[a, b], square[b, a]
-    defined = (first > NOTHING) & (second > NOTHING)
+    classes: list[GoldLabels], a: IntArray, b: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Correlation of each pair, its re-weightings, and whether either labeler differs at all.
+
+    The classes' centred products and squares are added up, over the items that both judged. Where
+    items times pairs are too many, the items are dealt to so many blocks as fit, whose items get
+    one weight: each pair's sums still vary as those of its items do.
+    """
+    room = LARGEST_PAIR_SUMS // (2 * a.size)
+    blocks = [int(np.clip(room, 1, part.per_item.size)) for part in classes]
+    weights = [np.ones((1 + PAIR_RESAMPLES, size)) for size in blocks]
+    for k in range(1, 1 + PAIR_RESAMPLES):
+        for weight in weights:
+            weight[k] = rng.exponential(size=weight.shape[1])
+    centred = np.zeros((3, 1 + PAIR_RESAMPLES, a.size))
+    for part, weight in zip(classes, weights, strict=True):
+        x, ones = part.value, np.ones(part.value.size)
+        whole = not (x % 1.0).any()
+
+        def sums(
+            left: FloatArray,
+            right: FloatArray,
+            part: GoldLabels = part,
+            weight: FloatArray = weight,
+        ) -> FloatArray:
+            return np.asarray(weight @ _sums(part, left, right, a, b, weight.shape[1]))
+
+        common = sums(ones, ones)
+        common[common <= 0.0] = 1.0
+        of_a, of_b = sums(x, ones), sums(ones, x)
+        centred[0] += sums(x, x) - of_a * of_b / common
+        centred[1] += (of_a if whole else sums(x**2, ones)) - of_a**2 / common
+        centred[2] += (of_b if whole else sums(ones, x**2)) - of_b**2 / common
+    product, first, second = centred
+    varies_a, varies_b = first > NOTHING, second > NOTHING
+    defined = varies_a & varies_b
     scale = np.sqrt(np.where(defined, first * second, 1.0))
-    value = np.where(defined, product[a, b] / scale, 0.0)
-    return np.clip(value, -1.0, 1.0), first > NOTHING, second > NOTHING
+    value = np.clip(np.where(defined, product / scale, 0.0), -1.0, 1.0)
+    return value[0], value[1:], varies_a[0], varies_b[0]
 
 
-def _equal(tables: list[ClassTable]) -> list[FloatArray]:
-    return [np.ones(len(table.label)) for table in tables]
-
-
-def _weights(tables: list[ClassTable], rng: np.random.Generator) -> list[FloatArray]:
-    return [rng.exponential(size=len(table.label)) for table in tables]
-
-
-def _ranged(value: float, draws: FloatArray, prob: float) -> Ranged:
-    low, high = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2])
-    return Ranged(value, float(low), float(high))
-
-
-def _worth(n_labels: float, correlation: float) -> float:
-    """Independent labels that ``n_labels`` correlated ones are worth."""
-    return n_labels / (1.0 + (n_labels - 1.0) * max(correlation, 0.0))
-
-
-def _families(point: MeanCorrelations, drawn: list[MeanCorrelations], prob: float) -> pd.DataFrame:
+def _families(mean: SharedErrors) -> pd.DataFrame:
     """Mean correlation within and between families."""
     rows = []
-    for role, title in (("within", "within families"), ("between", "between families")):
-        value = getattr(point, role)
-        reason = "" if np.isfinite(value) else "no two such labelers share a gold item"
-        found = Ranged(np.nan, np.nan, np.nan)
-        if not reason:
-            found = _ranged(value, np.array([getattr(d, role) for d in drawn]), prob)
-        rows.append({"pairs": title, "correlation": found.value, "low": found.low})
-        rows[-1] |= {"high": found.high, "reason": reason}
+    for found, title in ((mean.within, "within families"), (mean.between, "between families")):
+        reason = "" if np.isfinite(found.value) else "no two such labelers share a gold item"
+        rows.append(
+            {
+                "pairs": title,
+                "correlation": found.value,
+                "low": found.low,
+                "high": found.high,
+                "reason": reason,
+            }
+        )
     return pd.DataFrame(rows)
 
 
-def _left_out(labels: Labels, used: FloatArray) -> str:
+def _left_out(labels: Labels, used: IntArray) -> str:
     """Who is in neither the mean nor the pairs, and whose pairs are not listed."""
     parts = []
     idle = int(((used == 0) & (labels.labels_per_labeler > 0)).sum())

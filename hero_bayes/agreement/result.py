@@ -4,26 +4,15 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-__all__ = ["Dependence", "Ranged", "worth_sentence"]
+from hero_bayes.data.shared_errors import Ranged, worth_sentence
+from hero_bayes.words import number_of
+
+__all__ = ["Dependence", "Ranged"]
 
 #: Pairs shown in print.
 SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Ranged:
-    """A number with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        digits = 2 if abs(self.value) < 1 else 1
-        return f"{self.value:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
 @dataclass(frozen=True)
@@ -82,7 +71,7 @@ class Dependence:
         lines = [
             f"{self.sentence}.",
             f"Mean correlation of two labelers' errors, given the truth: {self.overall} "
-            f"({100 * self.prob:g} % interval, {self.n_items} gold items).",
+            f"({100 * self.prob:g} % interval, {number_of(self.n_items, 'gold item')}).",
         ]
         lines += [
             f"Gold {row.gold}: the number of positive labels varies {row.ratio:.1f} times as much "
@@ -106,14 +95,6 @@ class Dependence:
         """The sentence and the pairs."""
         body = html.escape(str(self)).replace("\n", "<br>")
         return f"<p>{body}</p>{self.table.to_html(index=False, max_rows=20)}"
-
-
-def worth_sentence(labels_per_item: float, n_judges: int, effective: Ranged) -> str:
-    """What an item's labels are worth."""
-    who = f"{labels_per_item:.1f} labels an item carry"
-    if np.isclose(labels_per_item, n_judges):
-        who = f"{n_judges} judges carry"
-    return f"{who} the information of {effective}"
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

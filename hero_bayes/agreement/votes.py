@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hero_bayes.agreement.residuals import ClassTable
+from hero_bayes.data.shared_errors import GoldLabels
 
 __all__ = ["vote_checks"]
 
@@ -14,12 +14,12 @@ LABEL_LIMIT = 50_000_000
 FEWEST_REPLICATIONS = 50
 
 
-def vote_checks(tables: list[ClassTable], prob: float, rng: np.random.Generator) -> pd.DataFrame:
+def vote_checks(gold: GoldLabels, prob: float, rng: np.random.Generator) -> pd.DataFrame:
     """Variance of the number of positive labels within each class, against independence.
 
     Parameters
     ----------
-    tables : list of ClassTable
+    gold : GoldLabels
     prob : float
         Of the interval of the replications.
     rng : Generator
@@ -38,13 +38,14 @@ def vote_checks(tables: list[ClassTable], prob: float, rng: np.random.Generator)
     labels, 1 + negative labels), then its labels anew, independently.
     """
     rows = []
-    for table in tables:
+    for truth in (0, 1):
+        table = gold.of_class(truth)
         observed, replicated = _replicate(table, rng)
         low, high = np.quantile(replicated, [(1 - prob) / 2, (1 + prob) / 2])
         rows.append(
             {
-                "gold": table.truth,
-                "n_items": int((table.seen.sum(axis=1) > 0).sum()),
+                "gold": truth,
+                "n_items": int((table.per_item > 0).sum()),
                 "observed": float(observed.mean()),
                 "independent": float(replicated.mean()),
                 "low": float(low),
@@ -57,20 +58,19 @@ def vote_checks(tables: list[ClassTable], prob: float, rng: np.random.Generator)
 
 
 def _replicate(
-    table: ClassTable, rng: np.random.Generator
+    table: GoldLabels, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Variances of observed and of replicated numbers of positive labels, one a draw of rates."""
-    item, labeler = np.nonzero(table.seen)
-    used = table.seen.sum(axis=1) > 0
-    positive, size = table.label.sum(axis=0), table.seen.sum(axis=0)
-    votes = table.label.sum(axis=1)
+    item, labeler, used = table.item_idx, table.labeler_idx, table.per_item > 0
+    positive = np.bincount(labeler, table.value, table.n_labelers)
+    size, votes = table.per_labeler, np.bincount(item, table.value, used.size)
     number = int(np.clip(LABEL_LIMIT // max(item.size, 1), FEWEST_REPLICATIONS, REPLICATIONS))
     observed, replicated = np.empty(number), np.empty(number)
     for draw in range(number):
         rate = rng.beta(1.0 + positive, 1.0 + size - positive)
-        expected = table.seen @ rate
+        expected = np.bincount(item, rate[labeler], used.size)
         label = rng.random(item.size) < rate[labeler]
-        again = np.bincount(item, label, minlength=votes.size)
+        again = np.bincount(item, label, used.size)
         observed[draw] = np.mean((votes - expected)[used] ** 2)
         replicated[draw] = np.mean((again - expected)[used] ** 2)
     return observed, replicated

@@ -1,5 +1,6 @@
 """``hero-bayes check``: what a label table holds, what it supports, what is dangerous."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +17,15 @@ from hero_bayes.cli.reading import (
     Round,
     build,
     check_columns,
+    negative_of,
     parse_columns,
+    prepared,
     read_round,
     split_items,
 )
 from hero_bayes.cli.support import Support, numeric_columns, pair_support, table_support
 from hero_bayes.cli.verdict_words import Words, read_words
-from hero_bayes.cli.wording import in_flags
+from hero_bayes.cli.wording import in_flags, join
 from hero_bayes.errors import DataError
 
 if TYPE_CHECKING:
@@ -52,6 +55,8 @@ class Checked:
     dependence: "Dependence | str | None" = None
     findings: "Findings | None" = None
     problem: str | None = None
+    #: What to ask instead, where a problem has such a remedy: all that was asked, and more.
+    remedy: ReadingOptions | None = None
 
 
 def check(
@@ -75,7 +80,7 @@ def check(
     positive: flags.Positive = None,
     negative: flags.Negative = None,
     abstain: flags.Abstain = None,
-    repeats: flags.Repeats = "error",
+    repeats: flags.Repeats = None,
     column: flags.Columns = None,
     drop_unlabeled: flags.DropUnlabeled = False,
     as_json: flags.Json = False,
@@ -122,12 +127,18 @@ def examine(
     options = replace(options, columns=recognised.columns)
     found = Checked(tuple(rounds), None, recognised, options)
     if recognised.missing:
-        return replace(found, problem=_missing_columns(found))
+        problem, remedy = _missing_columns(found)
+        return replace(found, problem=problem, remedy=remedy)
     if items is not None and current is not None and current_items is None:
         split = _shared_items(items, rounds, options)
         if split is not None:
             rounds, shared_items = split, items
-    words = read_words(_label_columns(rounds, recognised), options)
+    try:
+        words = read_words(
+            [prepared(s, options)["labels"].column("label") for s in rounds], options
+        )
+    except DataError as error:
+        return replace(found, problem=in_flags(str(error)))
     found = replace(
         found,
         rounds=tuple(rounds),
@@ -137,7 +148,7 @@ def examine(
         assumed=words.assumed,
     )
     if words.problem is not None:
-        return replace(found, problem=words.problem)
+        return replace(found, problem=words.problem, remedy=words.remedy)
     try:
         found = _build(found)
     except DataError as error:
@@ -145,22 +156,23 @@ def examine(
     return _judge(found)
 
 
-def _missing_columns(found: Checked) -> str:
+def _missing_columns(found: Checked) -> tuple[str, ReadingOptions | None]:
+    """Which roles have no column, and the options that would name them."""
     listed = "; ".join(
         f"{source.labels_path} has {', '.join(map(str, source.labels.columns))}"
         for source in found.rounds
     )
-    roles = found.recognised.missing
-    asked = " ".join(f"--column {role}=YOUR_COLUMN" for role in roles)
-    separators = {";": "semicolons", "\t": "tabs", "|": "bars"}
-    names = [str(name) for source in found.rounds for name in source.labels.columns]
-    for mark, word in separators.items():
-        if any(mark in name for name in names):
-            listed += f" (separated by {word}? write the file with commas)"
-    return (
-        f"no column recognised as {' or '.join(roles)}: {listed}. Say which it is with {asked}. "
-        "A labels table has one row per verdict: item, labeler, label"
-    )
+    roles, columns = found.recognised.missing, found.options.columns
+    given = [shlex.join(["--column", f"{r}={columns[r]}"]) for r in roles if r in columns]
+    problem = f"no column recognised as {join(roles, 'or')}: {listed}. "
+    if given:
+        problem += f"{join(given)}: give that name to the column of every labels table. "
+    else:
+        asked = " ".join(f"--column {role}=YOUR_COLUMN" for role in roles)
+        problem += f"Say which it is with {asked}. "
+    problem += "A labels table has one row per verdict: item, labeler, label"
+    asking = {role: "YOUR_COLUMN" for role in roles}
+    return problem, None if given else replace(found.options, columns={**columns, **asking})
 
 
 def _shared_items(
@@ -177,23 +189,14 @@ def _shared_items(
     return None if common else split
 
 
-def _label_columns(rounds: Sequence[Round], recognised: Recognised) -> list:  # type: ignore[type-arg]
-    from hero_bayes.data.tables import prepare
-
-    columns = []
-    for source in rounds:
-        known = {r: n for r, n in recognised.columns.items() if n in source.labels.columns}
-        columns.append(prepare("labels", source.labels, known).column("label"))
-    return columns
-
-
 def _build(found: Checked) -> Checked:
     """Build the labels, with the settings that the errors name where the caller left them open."""
     options, assumed, built = found.options, list(found.assumed), []
+    negative = negative_of(found.rounds, options)
     for source in found.rounds:
         while True:
             try:
-                built.append(build(source, options))
+                built.append(build(source, options, negative))
                 break
             except DataError as error:
                 said = str(error)
@@ -201,13 +204,13 @@ def _build(found: Checked) -> Checked:
                 if UNLABELED_REMEDY in said and not options.drop_unlabeled:
                     options = replace(options, drop_unlabeled=True)
                     assumed.append(f"items without a label are left out: {what}")
-                elif REPEATS_REMEDY in said and options.repeats == "error":
+                elif REPEATS_REMEDY in said and options.repeats is None:
                     options = replace(options, repeats="majority")
                     assumed.append(f"repeated verdicts are settled by majority: {what}")
                 else:
                     raise
     if options != found.options:  # every round is read with the same settings
-        built = [build(source, options) for source in found.rounds]
+        built = [build(source, options, negative) for source in found.rounds]
     return replace(found, options=options, assumed=tuple(assumed), labels=tuple(built))
 
 

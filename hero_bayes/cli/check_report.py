@@ -7,7 +7,8 @@ from hero_bayes._version import __version__
 from hero_bayes.cli.dependence import dependence_content, write_dependence
 from hero_bayes.cli.printing import Report, print_json
 from hero_bayes.cli.tables import data_counts, finding_lines
-from hero_bayes.cli.wording import TITLES, count, join
+from hero_bayes.cli.wording import TITLES, join
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.cli.check import Checked
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["next_command", "write", "write_json"]
 
 SCHEMA_VERSION = 1
-PLACEHOLDER = "CURRENT.csv"
+PLACEHOLDER, ITEMS_PLACEHOLDER = "CURRENT.csv", "CURRENT_ITEMS.csv"
 SEVERITIES = ("error", "warning", "note")
 POSTERIOR_TITLES = {
     "fit auto": "posterior, auto (hb.fit)",
@@ -26,7 +27,8 @@ POSTERIOR_TITLES = {
 
 def write(found: "Checked") -> None:
     """Print the report."""
-    report = Report()
+    paths = [path for source in found.rounds for path in source.paths]
+    report = Report(*paths, *(path.name for path in paths))
     names = join([source.labels_path.name for source in found.rounds])
     report.title(f"hero-bayes {__version__}: what {names} can support")
     _columns(report, found)
@@ -37,6 +39,9 @@ def write(found: "Checked") -> None:
     if found.problem is not None:
         report.heading("what stands in the way")
         report.text(found.problem)
+        if found.remedy is not None:
+            report.heading("next command")
+            report.command(next_command(found))
     if found.assumed:
         report.heading("assumed, because no flag says otherwise")
         for sentence in found.assumed:
@@ -49,11 +54,14 @@ def write(found: "Checked") -> None:
         if found.findings is not None:
             finding_lines(report, found.findings, SEVERITIES)
         report.heading("next command")
-        report.command(next_command(found))
-        if PLACEHOLDER in next_command(found):
+        command = next_command(found)
+        report.command(command)
+        if PLACEHOLDER in command:
             report.text(
                 f"{PLACEHOLDER}: the labels of the round to judge, by some of these labelers"
             )
+        if ITEMS_PLACEHOLDER in command:
+            report.text(f"{ITEMS_PLACEHOLDER}: its items, with the covariates")
     report.finding(finding(found))
 
 
@@ -80,26 +88,44 @@ def write_json(found: "Checked") -> None:
             if found.dependence is None
             else dependence_content(found.dependence),
             "findings": [vars(entry) for entry in found.findings or ()],
-            "next_command": next_command(found) if found.labels else None,
+            "next_command": next_command(found, "--json")
+            if found.labels or found.remedy is not None
+            else None,
             "finding": finding(found),
         }
     )
 
 
-def next_command(found: "Checked") -> str:
-    """The command that does the most these tables allow."""
+def next_command(found: "Checked", *more: str) -> str:
+    """The command that does the most these tables allow, with all that was asked."""
+    words, options = _next_words(found), found.remedy or found.options
+    return options.line(*words, *more)
+
+
+def _next_words(found: "Checked") -> list[str]:
+    """Its words without the options of reading."""
     first, options = found.rounds[0], found.options
+    if found.remedy is not None:  # the same check again
+        words = ["check", *map(str, first.paths)]
+        for later in found.rounds[1:]:
+            words += ["--current", str(later.labels_path)]
+            if later.items_path is not None and found.one_items_file is None:
+                words += ["--current-items", str(later.items_path)]
+        return words
     if len(found.rounds) == 1 and not _is_history(found):
         words = ["estimate", "--current", str(first.labels_path)]
         if first.items_path is not None:
             words += ["--current-items", str(first.items_path)]
-        return options.line(*words)
+        return words
     words = ["estimate", "--history", str(first.labels_path)]
     shared = found.one_items_file
     if first.items_path is not None and shared is None:
         words += ["--history-items", str(first.items_path)]
     if len(found.rounds) == 1:
-        return options.line(*words, "--current", PLACEHOLDER)
+        words += ["--current", PLACEHOLDER]
+        if options.covariates and first.items_path is not None:
+            words += ["--current-items", ITEMS_PLACEHOLDER]
+        return words
     second = found.rounds[1]
     words += ["--current", str(second.labels_path)]
     if shared is not None:
@@ -109,7 +135,7 @@ def next_command(found: "Checked") -> str:
     past, now = found.labels
     if options.covariates and past.n_items <= now.n_items:
         words += ["--shrink", "optimal"]
-    return options.line(*words)
+    return words
 
 
 def finding(found: "Checked") -> str:
@@ -118,7 +144,7 @@ def finding(found: "Checked") -> str:
     if found.problem is not None:
         return f"{names} cannot be read as a label table yet: see what stands in the way above."
     serious = sum(f.severity in ("error", "warning") for f in found.findings or ())
-    watch = f"{count(serious, 'thing')} to watch" if serious else "nothing dangerous was found"
+    watch = f"{number_of(serious, 'thing')} to watch" if serious else "nothing dangerous was found"
     assumed = ""
     if found.assumed:
         number = len(found.assumed)
@@ -127,7 +153,7 @@ def finding(found: "Checked") -> str:
     if len(found.labels) == 2:
         return f"{_pair_answer(found)}; {watch}{assumed}."
     labels = found.labels[0]
-    size = f"{count(labels.n_items, 'item')} by {count(labels.n_labelers, 'labeler')}"
+    size = f"{number_of(labels.n_items, 'item')} by {number_of(labels.n_labelers, 'labeler')}"
     if _is_history(found):
         role = f"can serve as history ({size}, {labels.n_gold:,} with gold)"
     else:
@@ -154,6 +180,8 @@ def _titles(methods: Sequence[str]) -> list[str]:
 
 
 def _columns(report: Report, found: "Checked") -> None:
+    from hero_bayes.data.tables import reading_of
+
     report.heading("columns")
     uses = found.recognised.uses
     files = {use.file for use in uses}
@@ -163,6 +191,11 @@ def _columns(report: Report, found: "Checked") -> None:
         columns.insert(0, "file")
         cells = [[use.file, *row] for use, row in zip(uses, cells, strict=True)]
     report.table(columns, cells, wide=("column",))
+    if not found.labels:  # else the summary of each table says it
+        left = [str(reading_of(*source.tables.values())) for source in found.rounds]
+        for source, said in zip(found.rounds, left, strict=True):
+            if said:
+                report.text(f"\n{join([path.name for path in source.paths])}: {said}")
 
 
 def _content(report: Report, found: "Checked") -> None:

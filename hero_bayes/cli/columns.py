@@ -1,7 +1,8 @@
 """Which column of a file serves as what, by name, by known other names, or by elimination."""
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,17 +81,24 @@ def recognise(
     covariates : sequence of str
         From ``--covariate``.
     """
+    from hero_bayes.data.tables import place_renames
+
     columns = dict(given)
     uses: list[ColumnUse] = []
     missing: list[str] = []
     seen: set[str] = set()
     for source in rounds:
+        placed = place_renames(columns, source.tables)
         tables: list[tuple[Path, pd.DataFrame, Sequence[str]]] = []
         tables.append((source.labels_path, source.labels, REQUIRED))
         if source.items_path is not None and source.items is not None:
             tables.append((source.items_path, source.items, ("item",)))
         for path, frame, required in tables:
-            roles, guessed = _roles(frame, required, columns)
+            table = "labels" if frame is source.labels else "items"
+            # Gold is looked for in the items table where there is one.
+            elsewhere = table == "labels" and source.items is not None
+            known = {*columns, *(["gold"] if elsewhere else [])}
+            roles, guessed = _roles(frame, required, placed[table], known)
             columns |= guessed
             missing += [role for role in required if role not in roles]
             if str(path) not in seen:
@@ -100,10 +108,13 @@ def recognise(
 
 
 def _roles(
-    frame: "pd.DataFrame", required: Sequence[str], columns: Mapping[str, str]
+    frame: "pd.DataFrame",
+    required: Sequence[str],
+    columns: Mapping[str, str],
+    known: Collection[str],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Role to column, and the part of it that was guessed."""
-    from hero_bayes.data.tables import ALIASES, ITEM_ROLES, LABELER_ROLES
+    """Role to column, and the part of it that was guessed; known roles are not guessed."""
+    from hero_bayes.data.tables import ALIASES, ITEM_ROLES, LABELER_ROLES, reading_of
 
     names = [str(name) for name in frame.columns]
     roles: dict[str, str] = {}
@@ -125,11 +136,12 @@ def _roles(
         if role == "gold":
             free = [name for name in free if _two_valued(frame[name])]
         likely = _likely(role, free)
-        if likely is not None and role not in columns:
+        if likely is not None and role not in known:
             roles[role] = guessed[role] = likely
     lacking = [role for role in required if role not in roles]
-    free = [name for name in names if name not in roles.values()]
-    if len(lacking) == 1 and len(free) == 1 and lacking[0] not in columns:
+    unnamed = reading_of(frame).unnamed
+    free = [name for name in names if name not in roles.values() and name not in unnamed]
+    if len(lacking) == 1 and len(free) == 1 and lacking[0] not in known:
         roles[lacking[0]] = guessed[lacking[0]] = free[0]
     return roles, guessed
 
@@ -147,7 +159,9 @@ def _likely(role: str, names: Sequence[str]) -> str | None:
 
 def _two_valued(column: "pd.Series[Any]") -> bool:
     """Whether a column can be gold: a reference text must not be taken for it."""
-    return bool(column.nunique() <= 2)
+    from hero_bayes.data.tables import no_scalars
+
+    return not len(no_scalars(column)) and bool(column.nunique() <= 2)
 
 
 def _spelling(name: str) -> str:
@@ -164,7 +178,10 @@ def _uses(
     given: Mapping[str, str],
     covariates: Sequence[str],
 ) -> list[ColumnUse]:
+    from hero_bayes.data.tables import reading_of
+
     by_column = {column: role for role, column in roles.items()}
+    unnamed = reading_of(frame).unnamed
     uses = []
     unused = []
     for name in map(str, frame.columns):
@@ -172,12 +189,14 @@ def _uses(
         if role is None:
             if name in covariates:
                 uses.append(ColumnUse(file, name, "covariate", "--covariate"))
+            elif name in unnamed:
+                uses.append(ColumnUse(file, name, "not used", "the file gives it no name"))
             else:
                 unused.append(name)
             continue
         how = "by its name" if name == role else "known as another name"
         if guessed.get(role) == name:
-            how = f"guessed: say --column {role}={name}"
+            how = f"guessed: say {shlex.join(['--column', f'{role}={name}'])}"
         elif given.get(role) == name:
             how = "--column"
         uses.append(ColumnUse(file, name, role, how))

@@ -9,7 +9,8 @@ from hero_bayes.cli.demo import PROB, Story
 from hero_bayes.cli.dependence import dependence_content
 from hero_bayes.cli.printing import Report, print_json
 from hero_bayes.cli.tables import Row, data_counts, method_table
-from hero_bayes.cli.wording import SPEAKS_OF, count, percent, percent_range
+from hero_bayes.cli.wording import SPEAKS_OF, percent, percent_range
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.data.datasets import DemoRounds
@@ -62,18 +63,18 @@ def write_data(report: Report, rounds: "DemoRounds") -> None:
     )
     report.gap()
     report.bullet(
-        f"history: {count(history.n_items, 'conversation')}, {history.n_labels:,} labels by "
-        f"{count(history.n_labelers, 'rater')}; {history.n_gold:,} carry expert gold "
-        f"({positive:,} unsafe, {negative:,} not)"
+        f"history: {number_of(history.n_items, 'conversation')}, "
+        f"{number_of(history.n_labels, 'label')} by {number_of(history.n_labelers, 'rater')}; "
+        f"{history.n_gold:,} carry expert gold ({positive:,} unsafe, {negative:,} not)"
     )
     report.bullet(
-        f"current round: {count(current.n_items, 'other conversation')}, {current.n_labels:,} "
-        f"labels by the same {count(current.n_labelers, 'rater')}; no gold"
+        f"current round: {number_of(current.n_items, 'other conversation')}, {current.n_labels:,} "
+        f"labels by the same {number_of(current.n_labelers, 'rater')}; no gold"
     )
     report.bullet(f"{abstained:,} times a rater was unsure: no verdict, never a 0")
     report.bullet(
         f"the truth, held back from every method: {percent(rounds.truth)} of the "
-        f"{count(current.n_items, 'current conversation')} are unsafe by the experts"
+        f"{number_of(current.n_items, 'current conversation')} are unsafe by the experts"
     )
     entry = available().set_index("name").loc[NAME]
     report.text(f"\n{NAME}: {entry['citation']}. {entry['licence']}.")
@@ -188,7 +189,7 @@ def assumption(story: Story) -> str:
     found, row = story.dependence, _item_rate(story)
     interval = f"{100 * PROB:g} % interval ({percent_range(row['lower'], row['upper'])})"
     hit = _covers(row, story.rounds.truth)
-    gold = count(found.n_items, "gold conversation")
+    gold = number_of(found.n_items, "gold conversation")
     if found.visible:
         seen = (
             f"On the {gold} raters err together: their errors correlate by {found.overall} within "
@@ -204,7 +205,7 @@ def assumption(story: Story) -> str:
         return (
             f"{seen}{chosen}\nThe {interval} takes labels to mean now what they meant on gold, "
             "not that raters are independent; it is as wide as "
-            f"{count(gold_of(story), 'gold verdict')} leave it, and "
+            f"{number_of(gold_of(story), 'gold verdict')} leave it, and "
             f"{'covers' if hit else 'misses'} the truth."
         )
     if found.visible:
@@ -233,7 +234,7 @@ def finding(story: Story) -> str:
     verb = "bring it to" if after < before else "only move it to"
     text = (
         f"Majority vote says {percent(vote['estimate'])} of the replies are unsafe where experts "
-        f"say {percent(truth)}; {gold:,} gold verdicts on past conversations {verb} "
+        f"say {percent(truth)}; {number_of(gold, 'gold verdict')} on past conversations {verb} "
         f"{percent(row['estimate'])} ({100 * PROB:g} % credible interval "
         f"{percent_range(row['lower'], row['upper'])}, which "
         f"{'covers' if _covers(row, truth) else 'misses'} the truth)"

@@ -30,6 +30,8 @@ def write_json(found: Answer, source: Source, written: Sequence[Path]) -> None:
                 "models": [str(name) for name in data.models],
                 "generations": data.n_generations,
                 "missing": data.n_missing,
+                "empty_rows": data.reading.empty_rows,
+                "empty_columns": data.reading.empty_columns,
                 "rows": data.has_rows,
                 "fingerprint": data.fingerprint,
             },

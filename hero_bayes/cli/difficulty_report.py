@@ -10,8 +10,9 @@ from hero_bayes.cli.difficulty_files import DATA_MAP
 from hero_bayes.cli.difficulty_tables import REGIONS, Answer, flags_of, in_words, records, regions
 from hero_bayes.cli.printing import Report
 from hero_bayes.cli.tables import finding_lines
-from hero_bayes.cli.wording import clip, count, percent, percent_range
+from hero_bayes.cli.wording import clip, percent, percent_range
 from hero_bayes.data.generation_columns import NOT_READ
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.data.generations import Generations
@@ -57,7 +58,7 @@ class Source:
 def write(found: Answer, source: Source, written: Sequence[Path]) -> None:
     """The report for people; what to watch comes before any number."""
     data = found.generations
-    report = Report()
+    report = Report(source.name, *written)
     report.title(f"hero-bayes {__version__}: several generations per prompt")
     report.heading("generations")
     named = f"the bundled set {source.name} (there is no file of that name)"
@@ -65,9 +66,11 @@ def write(found: Answer, source: Source, written: Sequence[Path]) -> None:
     missing = f"; {data.n_missing:,} without a score, left out" if data.n_missing else ""
     kind = "" if data.has_rows else ", read as counts"
     report.text(
-        f"{count(data.n_prompts, 'prompt')}, {count(data.n_models, 'model')}, "
-        f"{count(data.n_generations, 'scored generation')}{kind}{missing}"
+        f"{number_of(data.n_prompts, 'prompt')}, {number_of(data.n_models, 'model')}, "
+        f"{number_of(data.n_generations, 'scored generation')}{kind}{missing}"
     )
+    if str(data.reading):
+        report.text(f"on reading: {data.reading}")
     if not source.bundled:
         _columns(report, data)
     finding_lines(report, in_words(data.findings), ("error", "warning", "note"))
@@ -300,7 +303,7 @@ def sentence(found: Answer) -> str:
         )
     text = ", ".join(said)
     if len(rows) > MODELS_TOLD:
-        text += f"; {count(len(rows) - MODELS_TOLD, 'more model')} in the table"
+        text += f"; {number_of(len(rows) - MODELS_TOLD, 'more model')} in the table"
     pair = found.comparison
     if pair is not None and len(rows) == 2:
         two = pair[pair["estimand"] == "new prompts"].iloc[0]
@@ -311,7 +314,7 @@ def sentence(found: Answer) -> str:
         )
     grave = sum(finding.severity != "note" for finding in found.generations.findings)
     if grave:
-        text += f"; read the {count(grave, 'warning')} above before relying on it"
+        text += f"; read the {number_of(grave, 'warning')} above before relying on it"
     if not found.gate.passed:
         remedy = ": use --mode nuts" if found.asked.mode == "laplace" else ""
         text += f"; the posterior did not pass the gate{remedy}"

@@ -10,15 +10,16 @@ from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.reading import (
     ReadingOptions,
-    build,
+    build_rounds,
     check_columns,
     parse_columns,
     read_round,
     split_items,
 )
 from hero_bayes.cli.tables import comparison_rows, data_counts, finding_lines, method_table
-from hero_bayes.cli.wording import ESTIMATORS, SPEAKS_OF, TITLES, count, percent, percent_range
+from hero_bayes.cli.wording import ESTIMATORS, SPEAKS_OF, TITLES, percent, percent_range
 from hero_bayes.errors import DataError, Refusal
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.data.findings import Findings
@@ -79,7 +80,7 @@ def estimate(
     positive: flags.Positive = None,
     negative: flags.Negative = None,
     abstain: flags.Abstain = None,
-    repeats: flags.Repeats = "error",
+    repeats: flags.Repeats = None,
     column: flags.Columns = None,
     drop_unlabeled: flags.DropUnlabeled = False,
     as_json: flags.Json = False,
@@ -110,7 +111,7 @@ def estimate(
     rows = comparison_rows(table)
     if all(row["refused"] for row in rows):
         raise Refusal("\n".join(f"{row['method']}: {row['reason']}" for row in rows))
-    findings = _findings(past, now)
+    findings = _findings(past, now, shrink if "hero2" in methods else None)
     sentence = _sentence(rows, findings, prob)
     if as_json:
         _print_json(rows, findings, past, now, prob, unused, sentence)
@@ -156,7 +157,7 @@ def _read(
     if items is not None:
         sources, unused, _ = split_items(items, sources, options)
     check_columns(options.columns, sources)
-    built = [build(source, options) for source in sources]
+    built = build_rounds(sources, options)
     return (built[0] if history is not None else None), built[-1], unused
 
 
@@ -188,13 +189,13 @@ def _compare(
     )
 
 
-def _findings(history: "Labels | None", current: "Labels") -> "Findings | None":
+def _findings(history: "Labels | None", current: "Labels", shrink: str | None) -> "Findings | None":
     """What is dangerous in the pair; without history there is no pair to judge."""
     if history is None:
         return None
     from hero_bayes.data.checks import check
 
-    return check(history, current)
+    return check(history, current, shrink=shrink)
 
 
 def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: float) -> str:
@@ -205,7 +206,8 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         answered = {r["method"]: r for r in rows if r["group"] == group and not r["refused"]}
         shifted = SHIFT in str(answered.get("hero2", {}).get("note", ""))
         order = [name for name in PREFERENCE if not (name == "hero2" and shifted)]
-        if any(finding.code == SHARED for finding in findings or ()):
+        edge = max((r["rates_at_edge"] for n, r in answered.items() if n in ANCHORED), default=0)
+        if edge or any(finding.code == SHARED for finding in findings or ()):
             order = ["score", *order]
         best = next((answered[name] for name in order if name in answered), None)
         if best is None:
@@ -218,10 +220,15 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         vote = answered.get("majority_vote")
         if vote is not None and vote is not best:
             text += f", where the majority vote says {percent(vote['estimate'])}"
+        if edge:
+            text += (
+                f" ({number_of(edge, 'labeler rate')} at 0 or 1: prefer {TITLES['score']} or a fit "
+                "of model auto to the other anchored methods)"
+            )
         said.append(text)
     sentence = "; ".join(said[:GROUPS_TOLD])
     if len(said) > GROUPS_TOLD:
-        sentence += f"; {count(len(said) - GROUPS_TOLD, 'more group')} in the table"
+        sentence += f"; {number_of(len(said) - GROUPS_TOLD, 'more group')} in the table"
     if findings is None:
         return f"{sentence}; without a history with gold nothing corrects the labelers' errors."
     anchored = {r["method"] for r in rows if not r["refused"]} & ANCHORED
@@ -232,7 +239,7 @@ def _sentence(rows: list[dict[str, Any]], findings: "Findings | None", prob: flo
         return f"no debiased answer: {why}. {sentence}."
     grave = sum(finding.severity in ("error", "warning") for finding in findings)
     if grave:
-        sentence += f"; read the {count(grave, 'warning')} above before relying on it"
+        sentence += f"; read the {number_of(grave, 'warning')} above before relying on it"
     return sentence + "."
 
 
@@ -283,7 +290,7 @@ def _print_report(
             report.heading(name)
             report.text(str(labels.summary(past)))
     if unused:
-        report.text(f"{count(unused, 'row')} of the items file belong to neither round")
+        report.text(f"{number_of(unused, 'row')} of the items file left out: in neither round")
     report.heading("methods")
     method_table(report, rows, prob)
     report.text(f"\n{SPEAKS_OF}")

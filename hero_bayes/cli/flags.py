@@ -38,10 +38,10 @@ Abstain = Annotated[
     ),
 ]
 Repeats = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="HOW",
-        help="A labeler judged an item twice: error, majority, first or keep.",
+        help="A labeler judged an item twice: error (default), majority, first or keep.",
         rich_help_panel=READING,
     ),
 ]

@@ -1,6 +1,7 @@
 """``hero-bayes init``: a config file with comments, to be filled in."""
 
 import os
+import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -36,9 +37,9 @@ def init(
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
     from hero_bayes.cli.printing import Report
 
-    report = Report()
+    report = Report(file)
     report.text(f"{file} written. Name your files and your rule in it, then:", indent=0)
-    report.command(f"hero-bayes run {file}")
+    report.command(shlex.join(["hero-bayes", "run", str(file)]))
 
 
 def _write(file: Path, overwrite: bool) -> None:

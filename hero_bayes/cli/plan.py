@@ -214,7 +214,7 @@ def _print_json(found: "Plan", path: Path | None) -> None:
 def _print_report(found: "Plan", path: Path | None) -> None:
     from hero_bayes.cli.printing import Report
 
-    report = Report()
+    report = Report(*([] if path is None else [path]))
     report.title(f"hero-bayes {__version__}: {found.rule or found.metric}")
     report.gap()
     report.text(found.sentences[0])

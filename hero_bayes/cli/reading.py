@@ -2,18 +2,20 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hero_bayes.cli.exit_codes import UsageError
+from hero_bayes.cli.wording import in_flags
 from hero_bayes.errors import DataError
-from hero_bayes.pipeline.tables import CSV_ENDINGS, PARQUET_ENDINGS, read_table
+from hero_bayes.pipeline.tables import CSV_ENDINGS, PARQUET_ENDINGS, files_named, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hero_bayes.data.labels import Labels
+    from hero_bayes.data.tables import Table
 
 __all__ = [
     "CSV_ENDINGS",
@@ -22,8 +24,11 @@ __all__ = [
     "ReadingOptions",
     "Round",
     "build",
+    "build_rounds",
     "check_columns",
+    "negative_of",
     "parse_columns",
+    "prepared",
     "read_round",
     "read_table",
 ]
@@ -33,19 +38,19 @@ REPEATS = ("error", "majority", "first", "keep")
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How tables are read; the flags that every command shares."""
+    """How tables are read: the flags that every command shares, None or empty where not given."""
 
     positive: str | None = None
     negative: str | None = None
     abstain: tuple[str, ...] = ()
-    repeats: str = "error"
+    repeats: str | None = None
     covariates: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     drop_unlabeled: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no reader understands."""
-        if self.repeats not in REPEATS:
+        if self.repeats is not None and self.repeats not in REPEATS:
             raise UsageError(f"--repeats {self.repeats}: choose one of {', '.join(REPEATS)}")
         if self.negative is not None and self.positive is None:
             raise UsageError("--negative needs --positive: say which value means 1")
@@ -55,16 +60,22 @@ class ReadingOptions:
         words: list[str] = []
         for role, column in self.columns.items():
             words += ["--column", f"{role}={column}"]
-        for name, value in (("--positive", self.positive), ("--negative", self.negative)):
-            words += [] if value is None else [name, value]
-        for value in self.abstain:
-            words += ["--abstain", value]
-        if self.repeats != "error":
+        words += self.verdict_flags()
+        if self.repeats is not None:
             words += ["--repeats", self.repeats]
         if self.drop_unlabeled:
             words.append("--drop-unlabeled")
         for value in self.covariates:
             words += ["--covariate", value]
+        return words
+
+    def verdict_flags(self) -> list[str]:
+        """Those of them that say what a label means."""
+        words: list[str] = []
+        for name, value in (("--positive", self.positive), ("--negative", self.negative)):
+            words += [] if value is None else [name, value]
+        for value in self.abstain:
+            words += ["--abstain", value]
         return words
 
     def line(self, *words: str) -> str:
@@ -82,9 +93,14 @@ class Round:
     items: "pd.DataFrame | None"
 
     @property
-    def frames(self) -> "list[pd.DataFrame]":
-        """The tables that are there."""
-        return [self.labels] if self.items is None else [self.labels, self.items]
+    def paths(self) -> list[Path]:
+        """Their files."""
+        return [path for path in (self.labels_path, self.items_path) if path is not None]
+
+    @property
+    def tables(self) -> "dict[str, pd.DataFrame]":
+        """The tables that are there, by what they are."""
+        return {"labels": self.labels} | ({} if self.items is None else {"items": self.items})
 
 
 def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
@@ -108,38 +124,61 @@ def read_round(labels: Path, items: Path | None, columns: Mapping[str, str]) -> 
     )
 
 
-def build(source: Round, options: ReadingOptions) -> "Labels":
+def build_rounds(sources: Sequence[Round], options: ReadingOptions) -> "list[Labels]":
+    """Turn the tables of a command into checked labels, read alike."""
+    negative = negative_of(sources, options)
+    return [build(source, options, negative) for source in sources]
+
+
+def negative_of(sources: Sequence[Round], options: ReadingOptions) -> str | None:
+    """The word that means 0 in all rounds of a command."""
+    from hero_bayes.data.building import common_negative
+
+    if len(sources) < 2:
+        return options.negative
+    rounds = [(source.labels_path.name, prepared(source, options)) for source in sources]
+    negative: str | None = common_negative(
+        rounds, options.positive, options.negative, options.abstain
+    )
+    return negative
+
+
+def prepared(source: Round, options: ReadingOptions) -> "dict[str, Table]":
+    """The tables of a round with the column that plays each role."""
+    from hero_bayes.data.tables import prepare, taken_renames
+
+    columns = taken_renames(options.columns, source.tables)
+    with files_named(source.labels_path, source.items_path):
+        return prepare(source.tables, columns, options.covariates)
+
+
+def build(source: Round, options: ReadingOptions, negative: str | None) -> "Labels":
     """Turn the tables of a round into checked labels."""
     from hero_bayes.data.labels import Labels
+    from hero_bayes.data.tables import taken_renames
 
-    known = {name for frame in source.frames for name in frame.columns}
-    columns = {role: name for role, name in options.columns.items() if name in known}
-    try:
+    with files_named(source.labels_path, source.items_path):
         return Labels.from_frames(
             source.labels,
             source.items,
             covariates=options.covariates,
-            repeats=options.repeats,
+            repeats=options.repeats or "error",
             abstain=options.abstain,
             positive=options.positive,
-            negative=options.negative,
+            negative=negative,
             unlabeled="drop" if options.drop_unlabeled else "error",
-            columns=columns,
+            columns=taken_renames(options.columns, source.tables),
         )
-    except DataError as error:
-        files = " with ".join(str(p) for p in (source.labels_path, source.items_path) if p)
-        raise DataError(f"{files}: {error}") from error
 
 
 def check_columns(columns: Mapping[str, str], rounds: Sequence[Round]) -> None:
-    """Refuse a ``--column`` whose name is in no table."""
-    known = [str(name) for source in rounds for frame in source.frames for name in frame.columns]
-    for role, name in columns.items():
-        if name not in known:
-            raise DataError(
-                f"--column {role}={name}: no table has a column {name!r}; found "
-                f"{', '.join(dict.fromkeys(known))}"
-            )
+    """Refuse a ``--column`` that no table takes."""
+    from hero_bayes.data.tables import check_renames
+
+    try:
+        check_renames(columns, [source.tables for source in rounds])
+    except DataError as error:
+        raise DataError(in_flags(str(error))) from error
 
 
 def split_items(
@@ -162,6 +201,7 @@ def split_items(
         If the file has no row for some round.
     """
     frame = read_table(path, options.columns)
+    check_columns(options.columns, [replace(source, items=frame) for source in sources])
     masks = [_item_rows(frame, source, options.columns) for source in sources]
     for mask, source in zip(masks, sources, strict=True):
         if not any(mask):
@@ -180,16 +220,11 @@ def split_items(
 def _item_rows(items: "pd.DataFrame", source: Round, columns: Mapping[str, str]) -> list[bool]:
     """Whether each row of an items table names an item that the labels of a round have."""
     from hero_bayes.data.identifiers import read_ids
-    from hero_bayes.data.tables import prepare
+    from hero_bayes.data.tables import prepare, taken_renames
 
-    codes, ids = read_ids(
-        prepare("labels", source.labels, _known(columns, source.labels)).column("item")
-    )
+    frames = {"labels": source.labels, "items": items}
+    tables = prepare(frames, taken_renames(columns, frames))
+    codes, ids = read_ids(tables["labels"].column("item"))
     wanted = set(ids[codes[codes >= 0]])
-    table = prepare("items", items, _known(columns, items))
-    item_codes, item_ids = read_ids(table.column("item"))
+    item_codes, item_ids = read_ids(tables["items"].column("item"))
     return [code >= 0 and item_ids[code] in wanted for code in item_codes]
-
-
-def _known(columns: Mapping[str, str], frame: "pd.DataFrame") -> dict[str, str]:
-    return {role: name for role, name in columns.items() if name in frame.columns}

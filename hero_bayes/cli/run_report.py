@@ -31,7 +31,8 @@ DECISION = "decision.json"
 
 def write_report(result: "RunResult", folder: Path, files: Iterable[str]) -> None:
     """Print what a release meeting reads: decision first, then what it rests on."""
-    report = Report()
+    names = (*files, DECISION)
+    report = Report(*(folder / name for name in names))
     decision = result.decision
     report.title(f"hero-bayes {__version__}: {decision.outcome.upper()}")
     report.heading("decision")
@@ -63,7 +64,7 @@ def write_report(result: "RunResult", folder: Path, files: Iterable[str]) -> Non
     else:
         write_sweep(report, result.sweep)
     report.heading("files")
-    report.text("\n".join(str(folder / name) for name in (*files, DECISION)))
+    report.text("\n".join(str(folder / name) for name in names))
     report.finding(finding(result))
 
 

@@ -102,7 +102,7 @@ def _print_report(sweep: "xr.Dataset", path: Path | None) -> None:
     from hero_bayes.cli.run_report import write_sweep
     from hero_bayes.pipeline.sweep_table import OWN, sweep_table
 
-    report = Report()
+    report = Report(*([] if path is None else [path]))
     report.title(f"hero-bayes {__version__}: {sweep.attrs['rule']}")
     report.heading("if the labelers have changed since history")
     write_sweep(report, sweep)

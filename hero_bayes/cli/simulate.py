@@ -9,7 +9,8 @@ from hero_bayes._version import __version__
 from hero_bayes.cli import flags
 from hero_bayes.cli.exit_codes import UsageError
 from hero_bayes.cli.targets import check_target
-from hero_bayes.cli.wording import TITLES, count
+from hero_bayes.cli.wording import TITLES
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     from hero_bayes.simulation.running import StudyResult
@@ -79,15 +80,16 @@ def _print_report(result: "StudyResult", written: Path | None, sentence: str) ->
     from hero_bayes.cli.printing import Report
 
     study = result.study
-    report = Report()
+    report = Report(*([] if written is None else [written]))
     report.title(f"hero-bayes {__version__}: {study.name}")
     if study.description:
         report.gap()
         report.text(study.description)
     report.gap()
     report.text(
-        f"{count(len(study.settings), 'setting')}, {count(study.repetitions, 'repetition')} each "
-        f"with the same rounds for every method, seed {study.random_seed}; against E[y] of the "
+        f"{number_of(len(study.settings), 'setting')}, "
+        f"{number_of(study.repetitions, 'repetition')} each with the same rounds for every "
+        f"method, seed {study.random_seed}; against E[y] of the "
         "current round; ± is one Monte-Carlo error; ratio: RMSE to that of majority vote; coverage "
         "of 95 % intervals"
     )
@@ -103,7 +105,7 @@ def _print_report(result: "StudyResult", written: Path | None, sentence: str) ->
 def _cells(row: dict[Any, Any]) -> list[str]:
     """One line of the table for people."""
     method = str(row["method"])
-    answered = count(row["repetitions"], "answer")
+    answered = number_of(row["repetitions"], "answer")
     done = f"{answered}, {row['refused']} refused" if row["refused"] else str(row["repetitions"])
     if row["repetitions"] == 0:
         return [TITLES.get(method, method), "", "", "", "", "", done]

@@ -1,5 +1,6 @@
 """Which methods the data can feed today, found by running them."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -149,6 +150,6 @@ def _message(findings: "Findings", codes: Sequence[str]) -> str:
 
 def _no_covariates(candidates: Sequence[str]) -> str:
     if candidates:
-        flags = " ".join(f"--covariate {name}" for name in candidates)
+        flags = " ".join(shlex.join(["--covariate", name]) for name in candidates)
         return f"no covariate named; add {flags}, or those of them that describe the prompt"
     return "no covariate: add numeric columns that describe the prompt to the items of both rounds"

@@ -30,6 +30,7 @@ def comparison_rows(table: Any) -> list[Row]:
         for name in NUMBERS:
             value = float(record[name])
             row[name] = value if math.isfinite(value) else None
+        row["rates_at_edge"] = int(record["rates_at_edge"])
         row["refused"] = refused
         row["reason"] = in_flags(note.removeprefix(REFUSED)) if refused else None
         row["note"] = None if refused or not note else in_flags(note)
@@ -119,10 +120,13 @@ def data_counts(labels: "Labels | None") -> dict[str, Any] | None:
         "labels": labels.n_labels,
         "gold_positive": int((labels.gold == 1).sum()),
         "gold_negative": int((labels.gold == 0).sum()),
+        "gold_abstained": labels.gold_abstained,
         "abstentions": len(labels.abstained_item),
         "items_dropped": labels.items_dropped,
         "repeats_resolved": labels.repeats_resolved,
         "ties_dropped": labels.ties_dropped,
+        "empty_rows": labels.reading.empty_rows,
+        "empty_columns": labels.reading.empty_columns,
         "covariates": list(labels.covariates),
         "fingerprint": labels.fingerprint,
     }

@@ -1,5 +1,6 @@
 """What the label values are, and which of them means 1, 0 or no verdict."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ NO_VERDICT_WORDS = frozenset(
     "-1 9 99 -99 999".split()
 )
 MISSING = "(empty)"
+#: Label values up to which a problem lists them all.
+VALUES_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,16 @@ class Words:
     assumed : tuple of str
         One sentence per guess.
     problem : str or None
-        Why the values cannot be read as verdicts, with the flags that would do it.
+        Why the values cannot be read as verdicts.
+    remedy : ReadingOptions or None
+        Options that would read them: the caller's, with what they leave open filled in.
     """
 
     values: tuple[Value, ...]
     options: ReadingOptions
     assumed: tuple[str, ...]
     problem: str | None = None
+    remedy: ReadingOptions | None = None
 
 
 def read_words(columns: "Sequence[pd.Series[Any]]", options: ReadingOptions) -> Words:
@@ -72,7 +78,7 @@ def read_words(columns: "Sequence[pd.Series[Any]]", options: ReadingOptions) -> 
     """
     counts, written = _counts(columns)
     missing = counts.pop(None, 0)
-    guess, assumed, problem = _guess(counts, written, options)
+    guess, assumed, (problem, remedy) = _guess(counts, written, options)
     values = [
         Value(written[word], number, _reading(word, guess) if problem is None else "not decided")
         for word, number in sorted(counts.items(), key=lambda entry: (-entry[1], str(entry[0])))
@@ -80,7 +86,7 @@ def read_words(columns: "Sequence[pd.Series[Any]]", options: ReadingOptions) -> 
     ]
     if missing:
         values.append(Value(MISSING, missing, "no verdict"))
-    return Words(tuple(values), guess, tuple(assumed), problem)
+    return Words(tuple(values), guess, tuple(assumed), problem, remedy)
 
 
 def _counts(
@@ -101,7 +107,7 @@ def _counts(
 
 def _guess(
     counts: dict[str | None, int], written: dict[str | None, str], options: ReadingOptions
-) -> tuple[ReadingOptions, list[str], str | None]:
+) -> tuple[ReadingOptions, list[str], tuple[str | None, ReadingOptions | None]]:
     from hero_bayes.data.verdicts import token
 
     silent = {token(value) for value in options.abstain}
@@ -109,11 +115,11 @@ def _guess(
     if options.positive is not None:
         one, zero = token(options.positive), token(options.negative)
     elif set(left) <= {"0", "1"}:
-        return options, [], None
+        return options, [], (None, None)
     else:
         one, zero = _pair(left, counts)
     if one is None:
-        return options, [], _problem(left, counts, written)
+        return options, [], _problem(left, counts, written, options)
     rest = [word for word in left if word not in (one, zero)]
     if zero is None and options.negative is None:
         meant = [word for word in rest if not _is_no_verdict(word)]
@@ -121,7 +127,7 @@ def _guess(
             zero = meant[0] if meant else None
             rest = [word for word in rest if word != zero]
         elif len(meant) > 1:
-            return options, [], _problem(left, counts, written)
+            return options, [], _problem(left, counts, written, options)
     assumed = []
     guess = options
     if options.positive is None and (one, zero) != ("1", "0"):
@@ -133,7 +139,7 @@ def _guess(
         more = tuple(written[word] for word in rest)
         guess = replace(guess, abstain=(*guess.abstain, *more))
         assumed.append(f"{join([repr(word) for word in more])} is taken as no verdict, not as a 0")
-    return guess, assumed, None
+    return guess, assumed, (None, None)
 
 
 def _pair(left: Sequence[str], counts: dict[str | None, int]) -> tuple[str | None, str | None]:
@@ -167,24 +173,42 @@ def _said_of_pair(one: str, zero: str | None, written: dict[str | None, str]) ->
 
 
 def _problem(
-    left: Sequence[str], counts: dict[str | None, int], written: dict[str | None, str]
-) -> str:
-    """Which flags would read the values as two classes."""
-    ranked = sorted(left, key=lambda word: -counts[word])
+    left: Sequence[str],
+    counts: dict[str | None, int],
+    written: dict[str | None, str],
+    options: ReadingOptions,
+) -> tuple[str, ReadingOptions | None]:
+    """Why the values are no two classes, and the options that would read them, those asked kept."""
+    from hero_bayes.data.verdicts import token
+
+    ranked = sorted(left, key=lambda word: (_is_no_verdict(word), -counts[word]))
+    if not ranked:
+        silent = " but those of --abstain" if options.abstain else " that is not empty"
+        return f"there is no label{silent}", None
+    asked = token(options.positive)
+    if asked is not None and asked not in ranked:
+        listed = join([repr(written[word]) for word in ranked[:VALUES_SHOWN]])
+        more = " and others" if len(ranked) > VALUES_SHOWN else ""
+        said = shlex.join(["--positive", str(options.positive)])
+        return f"no label is what {said} names: the labels are {listed}{more}; correct it", None
     if len(ranked) < 2:
-        return (
-            f"the only label is {written[ranked[0]]!r}: say with --positive what means 1"
-            if ranked
-            else "there is no label that is not empty"
-        )
-    flags = [f"--positive {written[ranked[0]]!r}", f"--negative {written[ranked[1]]!r}"]
-    flags += [f"--abstain {written[word]!r}" for word in ranked[2:8]]
-    more = " ..." if len(ranked) > 8 else ""
-    return (
-        f"the labels take {len(ranked)} values, and two classes are needed: say which value means "
-        f"1, which 0, and which are no verdict, for example {' '.join(flags)}{more}; if several "
-        "values belong to one class, merge them in the file first"
+        return f"the only label is {written[ranked[0]]!r}: say with --positive what means 1", None
+    one = ranked[0] if asked is None else asked
+    zero, *rest = (word for word in ranked if word != one)
+    remedy = replace(
+        options,
+        positive=written[one] if options.positive is None else options.positive,
+        negative=written[zero],
+        abstain=(*options.abstain, *(written[word] for word in rest)),
     )
+    wanted = "which value means 1, which 0, " if asked is None else "which other value means 0 "
+    several = len(ranked) <= VALUES_SHOWN
+    example = f", for example {shlex.join(remedy.verdict_flags())}" if several else ""
+    return (
+        f"the labels take {len(ranked)} values, and two classes are needed: say {wanted}and which "
+        f"are no verdict{example}; if several values belong to one class, merge them in the file "
+        "first"
+    ), (remedy if several else None)
 
 
 def _is_no_verdict(word: str) -> bool:

@@ -1,6 +1,7 @@
 """Words and numbers for people: percentages, method names, remedies as command-line flags."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 __all__ = [
@@ -10,7 +11,6 @@ __all__ = [
     "SPEAKS_OF",
     "TITLES",
     "clip",
-    "count",
     "in_flags",
     "join",
     "percent",
@@ -46,19 +46,29 @@ SPEAKS_OF = (
 
 #: Remedies of the Python interface, and the flag that does the same.
 _FLAGS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"columns=\{'(\w+)': '([^']*)'\}", r"--column \1=\2"),
-    (r"columns=\{'(\w+)': \.\.\.\}", r"--column \1=YOUR_COLUMN"),
+    (
+        r"""columns=\{(['"])(\w+)\1: (['"])(.*?)\3\}""",
+        lambda found: shlex.join(["--column", f"{found[2]}={found[4]}"]),
+    ),
+    (r"""columns=\{(['"])(\w+)\1: \.\.\.\}""", r"--column \2=YOUR_COLUMN"),
     (r"columns=", "--column"),
     (r'unlabeled="drop"', "--drop-unlabeled"),
     (
         r'repeats="(\w+)"((?:, "\w+")*(?: or "\w+")?)',
         lambda found: f"--repeats {found[1]}{found[2]}".replace('"', ""),
     ),
-    (r"Labels\.from_frames\(\.\.\., covariates=\['?([^'\]]*)'?\]\)", r"--covariate \1"),
+    (r"Labels\.from_frames\(\.\.\., covariates=\[\.\.\.\]\)", "--covariate NAME"),
+    (
+        r"Labels\.from_frames\(\.\.\., covariates=\[(['\"])(.*?)\1\]\)",
+        lambda found: shlex.join(["--covariate", found[2]]),
+    ),
     (r"covariates=\[\.\.\.\]", "--covariate NAME"),
     (r"covariates=", "--covariate"),
     (r'(?<![\w-])method="(\w+)" or "(\w+)"', r"--method \1 or \2"),
-    (r'(?<![\w-])(positive|negative|method|shrink)="([^"]*)"', r"--\1 \2"),
+    (
+        r'(?<![\w-])(positive|negative|method|shrink)="([^"]*)"',
+        lambda found: shlex.join([f"--{found[1]}", found[2]]),
+    ),
     (r"(?<![\w-])abstain=\[[^\]]*\]", "--abstain"),
     (r"(?<![\w-])(positive|negative|abstain|group)=", r"--\1"),
     (r"--covariate \.\.\.", "--covariate NAME"),
@@ -86,11 +96,6 @@ def percent(share: float) -> str:
 def percent_range(low: float, high: float) -> str:
     """An interval in percent."""
     return f"{100 * low:.1f} to {100 * high:.1f} %"
-
-
-def count(number: int, thing: str, things: str | None = None) -> str:
-    """A number and its noun, in the singular where there is one."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def join(words: Sequence[str], last: str = "and") -> str:

@@ -11,15 +11,14 @@ from hero_bayes.data import item_columns, validation
 from hero_bayes.data.covariates import TextCovariates
 from hero_bayes.data.identifiers import number_of, read_ids, row_list, shared_coordinate, some
 from hero_bayes.data.item_columns import Source
-from hero_bayes.data.tables import LABELER_ROLES, Table, check_renames, prepare
-from hero_bayes.data.verdicts import Verdicts, parse_gold, parse_verdicts
+from hero_bayes.data.tables import LABELER_ROLES, ROLES, Table, prepare
+from hero_bayes.data.verdicts import Meaning, Verdicts, read, settle
 from hero_bayes.errors import DataError
 
-__all__ = ["Options", "build_fields", "check_choice", "compress"]
+__all__ = ["Options", "build_fields", "check_choice", "common_negative", "compress"]
 
 REPEATS = ("error", "majority", "first", "keep")
 UNLABELED = ("error", "drop")
-NOT_COVARIATES = ("item", "labeler", "label", "gold")
 
 Index = NDArray[np.int64]
 Triples = tuple[Index, Index, NDArray[np.int8]]
@@ -61,8 +60,12 @@ def covariate_entries(covariates: Any) -> tuple[str | TextCovariates, ...]:
     for entry in entries:
         if not isinstance(entry, str | TextCovariates):
             raise DataError(f"covariates= holds column names and TextCovariates, not {entry!r}")
-        if entry in NOT_COVARIATES:
-            raise DataError(f"{entry!r} cannot be a covariate: choose a feature of the item")
+        name = entry if isinstance(entry, str) else entry.column
+        if name in ROLES and (name == entry or name != "prompt"):
+            raise DataError(
+                f"{name!r} cannot be a covariate, it has a role of its own: choose a feature of "
+                "the item, or rename the column"
+            )
     if len(set(entries)) < len(entries):
         raise DataError(f"covariates= names a column twice: {some(entries, 20)}")
     return entries
@@ -72,25 +75,21 @@ def build_fields(labels: Any, items: Any, labelers: Any, options: Options) -> di
     """Check the tables and return the fields of `Labels`, by name."""
     check_choice("repeats", options.repeats, REPEATS)
     check_choice("unlabeled", options.unlabeled, UNLABELED)
-    table = prepare("labels", labels, options.columns)
-    item_tables = [table]
-    if items is not None:
-        item_tables.append(prepare("items", items, options.columns))
-    labeler_tables = [table]
-    if labelers is not None:
-        labeler_tables.append(prepare("labelers", labelers, options.columns))
-    check_renames(options.columns, [*item_tables, *labeler_tables[1:]])
+    brought = {"labels": labels, "items": items, "labelers": labelers}
+    tables = prepare(brought, options.columns, options.numeric, options.text)
+    table = tables["labels"]
+    item_tables = [t for name, t in tables.items() if name != "labelers"]
+    labeler_tables = [t for name, t in tables.items() if name != "items"]
 
     item_ids, item_codes = shared_coordinate([read_ids(t.column("item")) for t in item_tables])
     labeler_ids, labeler_codes = shared_coordinate(
         [read_ids(t.column("labeler")) for t in labeler_tables]
     )
-    verdicts = parse_verdicts(
-        table.column("label"), options.positive, options.negative, options.abstain
-    )
+    reading = _settled([("", tables)], options.positive, options.negative, options.abstain)
+    verdicts = read(table.column("label"), reading.label, reading.unsure)
     codes = {"item": item_codes[0], "labeler": labeler_codes[0]}
     validation.validate_labels(table, codes, verdicts, options.positive, options.repeats)
-    gold = _gold(item_tables, item_codes, verdicts, options)
+    gold = _gold(item_tables, item_codes, reading, options)
     if len(labeler_tables) == 2:
         _check_labelers(labeler_tables[1], labeler_codes)
 
@@ -110,6 +109,7 @@ def build_fields(labels: Any, items: Any, labelers: Any, options: Options) -> di
     _check_contradictions_of_dropped(item_ids, item_tables, item_codes, gold, has_label)
     fields |= _item_fields(item_ids[kept], sources, gold, options)
     fields["items_dropped"] = int(len(item_ids) - len(kept))
+    fields["gold_abstained"] = _gold_abstained(sources, gold, fields["gold"])
     fields |= compress(new_code[triples[0]], triples[1], triples[2], len(kept), has_verdict)
     labeler_sources = list(zip(labeler_tables, labeler_codes, strict=True))
     fields |= _labeler_fields(labeler_ids, labeler_sources, has_verdict)
@@ -145,18 +145,59 @@ def compress(
     }
 
 
+def common_negative(
+    rounds: Sequence[tuple[str, Mapping[str, Table]]], positive: Any, negative: Any, abstain: Any
+) -> Any:
+    """Return the word that means 0 in rounds that are read alike; None where none is told.
+
+    ``rounds`` holds the name and the tables of each; the other arguments are those of
+    `Labels.from_frames`.
+    """
+    if positive is None or negative is not None:
+        return negative
+    named = [(f" of {name}", tables) for name, tables in rounds]
+    return _settled(named, positive, negative, abstain).negative
+
+
+def _settled(
+    rounds: Sequence[tuple[str, Mapping[str, Table]]], positive: Any, negative: Any, abstain: Any
+) -> Meaning:
+    """What words mean, over all tables alike."""
+    columns: dict[str, list[tuple[str, Any]]] = {
+        role: [
+            (f"the {name} table{where}", table.column(role))
+            for where, tables in rounds
+            for name, table in tables.items()
+            if table.has(role)
+        ]
+        for role in ("label", "gold")
+    }
+    return settle(columns["label"], columns["gold"], positive, negative, abstain)
+
+
 def _gold(
-    tables: Sequence[Table], codes: Sequence[Index], verdicts: Verdicts, options: Options
+    tables: Sequence[Table], codes: Sequence[Index], reading: Meaning, options: Options
 ) -> list[Verdicts | None]:
-    """Parse the gold columns and check the item columns row by row."""
+    """Read the gold columns and check the item columns row by row."""
     parsed: list[Verdicts | None] = []
     for table, code in zip(tables, codes, strict=True):
         gold = None
         if table.has("gold"):
-            gold = parse_gold(table.column("gold"), options.positive, verdicts.negative)
+            gold = read(table.column("gold"), reading.gold, reading.unsure)
         validation.validate_item_columns(table, code, gold, options.numeric, options.positive)
         parsed.append(gold)
     return parsed
+
+
+def _gold_abstained(
+    sources: Sequence[Source], gold: Sequence[Verdicts | None], values: NDArray[np.float64]
+) -> int:
+    """How many items have no gold, but a word that means "no verdict" in its place."""
+    silent = np.zeros(len(values) + 1, dtype=bool)  # items left out are the last entry
+    for (_, idx), verdicts in zip(sources, gold, strict=True):
+        if verdicts is not None:
+            silent[idx[verdicts.unsure]] = True
+    return int((silent[:-1] & np.isnan(values)).sum())
 
 
 def _resolve_repeats(triples: Triples, n_labelers: int, repeats: str) -> tuple[Triples, int, int]:

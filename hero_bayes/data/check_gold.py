@@ -8,6 +8,8 @@ import pandas as pd
 
 from hero_bayes.data.findings import Finding
 from hero_bayes.data.identifiers import number_of, some
+from hero_bayes.data.shared_errors import shared_errors
+from hero_bayes.errors import Refusal
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -16,8 +18,6 @@ __all__ = ["gold_findings"]
 
 FEW_GOLD = 10
 MIN_GOLD_TO_JUDGE = 5
-#: Fewer gold items than this show no correlation of errors.
-MIN_GOLD_FOR_SHARED = 20
 
 
 def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
@@ -26,15 +26,25 @@ def gold_findings(rounds: Sequence["Labels"]) -> Iterator[Finding]:
     Parameters
     ----------
     rounds : sequence of Labels
-        History, and the current round where there is one: its gold is used too.
+        History, and the current round where there is one: its gold is used too. One table alone
+        may be a current round, which needs no gold.
     """
+    silent = sum(labels.gold_abstained for labels in rounds)
+    if silent:
+        yield Finding(
+            "note",
+            "gold_abstained",
+            f"no verdict of the expert on {number_of(silent, 'item')}: no gold there",
+            "if the word is a verdict in the gold, leave it out of abstain=",
+        )
     gold = np.concatenate([labels.gold for labels in rounds])
     counts = {cls: int((gold == cls).sum()) for cls in (1, 0)}
     if not sum(counts.values()):
         yield Finding(
-            "error",
+            "error" if len(rounds) > 1 else "note",
             "no_gold",
-            "no item has gold: only majority_vote and dawid_skene can answer",
+            "no item has gold: only majority_vote and dawid_skene can answer"
+            + ("" if len(rounds) > 1 else " without a history that has"),
             "have experts judge some history items of each kind and pass them as the gold column",
         )
         return
@@ -88,7 +98,8 @@ def _without_class(table: pd.DataFrame) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "labelers_without_gold",
-                f"{len(names):,} of {len(table):,} labelers have no label on gold of class {cls}: "
+                f"{len(names):,} of {number_of(len(table), 'labeler')} "
+                f"{'has' if len(names) == 1 else 'have'} no label on gold of class {cls}: "
                 f"{some(names)}",
                 "give them gold items to label, or use a model that pools labelers",
             )
@@ -103,26 +114,26 @@ def _no_better_than_chance(table: pd.DataFrame) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "no_better_than_chance",
-            f"{len(poor):,} of {len(judged):,} labelers with {MIN_GOLD_TO_JUDGE} gold items of "
-            f"each class do no better on them than chance: {some(poor)}",
+            f"{len(poor):,} of {number_of(len(judged), 'labeler')} with {MIN_GOLD_TO_JUDGE} gold "
+            f"items of each class {'does' if len(poor) == 1 else 'do'} no better on them than "
+            f"chance: {some(poor)}",
             "see whether their labels are flipped (positive=); else leave them out",
         )
 
 
 def _errors_shared(history: "Labels") -> Iterator[Finding]:
     """Labelers that err on the same items, where gold shows it beyond chance."""
-    from hero_bayes.data.shared_errors import shared_errors
-
-    if history.n_gold < MIN_GOLD_FOR_SHARED or history.n_labelers < 2:
+    try:
+        errors = shared_errors(history, 0.95, np.random.default_rng(0))
+    except Refusal:
         return
-    errors = shared_errors(history)
-    if errors.visible and errors.correlation > 0:
+    if errors.visible:
         yield Finding(
             "warning",
             "errors_shared",
-            f"labelers err on the same items: correlation {errors.correlation:.2f} within a class "
-            f"of the {errors.n_items} gold items, so that {errors.labels_per_item:.1f} labels an "
-            f"item are worth about {errors.effective_labels:.1f} independent ones",
+            f"labelers err on the same items: correlation {errors.overall.value:.2f} within a "
+            f"class of the {errors.n_items} gold items, so that {errors.labels_per_item:.1f} "
+            f"labels an item are worth about {errors.effective_judges.value:.1f} independent ones",
             'keep to model="auto", which lets errors be shared; intervals of hero1, hero2 and '
             "models that take errors to be independent given the truth are too narrow",
         )

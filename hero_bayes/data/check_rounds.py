@@ -9,7 +9,7 @@ import numpy as np
 
 from hero_bayes.data.findings import Finding
 from hero_bayes.data.identifiers import contained, number_of, some
-from hero_bayes.data.panel import align
+from hero_bayes.data.panel import align, swap_hint
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -23,30 +23,41 @@ ABSTENTION_DIFFERENCE = 0.10
 ABSTENTION_Z = 3.0
 
 
-def round_findings(history: "Labels", current: "Labels") -> Iterator[Finding]:
-    """Yield what is dangerous in reading the current round by the history."""
+def round_findings(history: "Labels", current: "Labels", shrink: str | None) -> Iterator[Finding]:
+    """Yield what is dangerous in reading the current round by the history.
+
+    ``shrink`` is the factor on the covariates that is in use, None where there is none.
+    """
     if not (history.n_items and current.n_items):
         return
+    if swap_hint(history, current):
+        yield Finding(
+            "warning",
+            "gold_in_current_only",
+            swap_hint(history, current),
+            "pass the table with gold as history and the round to judge as current; if only the "
+            "round to judge has gold, nothing is wrong",
+        )
     yield from _labelers(history, current)
     yield from _shared_items(history, current)
     yield from _covariates(history, current)
     yield from _abstentions(history, current)
     yield from _labels_per_item(history, current)
-    yield from _sizes(history, current)
+    yield from _sizes(history, current, shrink)
 
 
 def labeler_id_findings(*rounds: "Labels") -> Iterator[Finding]:
-    """Yield labelers whose ids differ only by case or surrounding blanks."""
+    """Yield labelers whose ids differ only by case."""
     spellings: dict[str, set[str]] = defaultdict(set)
     for labels in rounds:
         for name in labels.labelers:
-            spellings[name.strip().casefold()].add(name)
+            spellings[name.casefold()].add(name)
     twins = [sorted(names) for names in spellings.values() if len(names) > 1]
     if twins:
         yield Finding(
             "warning",
             "similar_labeler_ids",
-            "labeler ids that differ only by case or blanks are different labelers: "
+            "labeler ids that differ only by case are different labelers: "
             + "; ".join(some(names) for names in sorted(twins)[:5]),
             "spell each labeler one way in all tables, if they are the same",
         )
@@ -69,8 +80,9 @@ def _labelers(history: "Labels", current: "Labels") -> Iterator[Finding]:
         yield Finding(
             "warning",
             "unseen_labelers",
-            f"{len(panel.unseen):,} of {current.n_labelers:,} current labelers are unseen in "
-            f"history and have no gold: {some(panel.unseen)}, with "
+            f"{len(panel.unseen):,} of {current.n_labelers:,} current labelers "
+            f"{'is' if len(panel.unseen) == 1 else 'are'} unseen in history and "
+            f"{'has' if len(panel.unseen) == 1 else 'have'} no gold: {some(panel.unseen)}, with "
             f"{labels / max(current.n_labels, 1):.0%} of the current labels",
             'their labels are left out, except by models that pool labelers (model="pooled"); let '
             "them judge history items with gold",
@@ -157,13 +169,15 @@ def _labels_per_item(history: "Labels", current: "Labels") -> Iterator[Finding]:
         )
 
 
-def _sizes(history: "Labels", current: "Labels") -> Iterator[Finding]:
-    if history.n_items <= current.n_items:
-        used = any(name in current.covariates for name in history.covariates)
+def _sizes(history: "Labels", current: "Labels", shrink: str | None) -> Iterator[Finding]:
+    """A history that is too small for covariates with factor 1, where these are in use."""
+    past, now = ({*labels.covariates, *labels.texts} - ROLES for labels in (history, current))
+    if shrink == "paper" and past & now and history.n_items <= current.n_items:
         yield Finding(
-            "warning" if used else "note",
+            "warning",
             "small_history",
-            f"history has {history.n_items:,} items, the current round {current.n_items:,}: "
-            "a control variate with factor 1 removes no variance, or adds some",
+            f"history has {number_of(history.n_items, 'item')}, the current round "
+            f"{current.n_items:,}: a covariate with factor 1 (hero2) removes no variance, or adds "
+            "some",
             'use shrink="optimal" with covariates, or a longer history',
         )

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "Findings", "check"]
 
 
-def check(history: "Labels", current: "Labels | None" = None) -> Findings:
+def check(
+    history: "Labels", current: "Labels | None" = None, *, shrink: str | None = "paper"
+) -> Findings:
     """Look for what is legal but dangerous, before any method runs.
 
     Nothing is raised: each finding says what it is and what to do about it.
@@ -22,9 +24,11 @@ def check(history: "Labels", current: "Labels | None" = None) -> Findings:
     Parameters
     ----------
     history : Labels
-        The past rounds, with some gold.
+        The past rounds, with some gold; alone, also a current round, which needs none.
     current : Labels, optional
         The round whose rate is wanted.
+    shrink : {"paper", "optimal"} or None
+        How ``hb.estimate`` will use the covariates; None if it will not.
 
     Returns
     -------
@@ -38,7 +42,7 @@ def check(history: "Labels", current: "Labels | None" = None) -> Findings:
     >>> from hero_bayes.data.labels import Labels
     >>> table = pd.DataFrame({"item": [1, 2], "labeler": ["a", "a"], "label": [1, 0]})
     >>> check(Labels.from_frames(table)).codes
-    ('no_gold', 'few_labelers', 'small_group')
+    ('few_labelers', 'no_gold', 'small_group')
     """
     need_labels(history=history)
     if current is not None:
@@ -47,10 +51,10 @@ def check(history: "Labels", current: "Labels | None" = None) -> Findings:
     rounds = [history] if current is None else [history, current]
     found.extend(gold_findings(rounds))
     if current is not None:
-        found.extend(round_findings(history, current))
+        found.extend(round_findings(history, current, shrink))
     found.extend(labeler_id_findings(*rounds))
     for role, labels in zip(("history", "current"), rounds, strict=False):
         found.extend(table_findings(labels, role))
-    role = "history" if current is None else "the current round"
+    role = "the table" if current is None else "the current round"
     found.extend(few_labelers(rounds[-1], role))
     return Findings(tuple(found))

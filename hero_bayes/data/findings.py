@@ -7,6 +7,8 @@ from typing import Literal
 
 import pandas as pd
 
+from hero_bayes.words import number_of
+
 __all__ = ["Finding", "Findings", "Severity"]
 
 Severity = Literal["error", "warning", "note"]
@@ -90,5 +92,5 @@ class Findings:
         if not self.findings:
             return "Nothing found among the things checked."
         counts = [(sum(f.severity == name for f in self.findings), name) for name in SEVERITIES]
-        said = [f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts if n]
+        said = [number_of(n, name) for n, name in counts if n]
         return "Found " + ", ".join(said) + "."

@@ -136,13 +136,14 @@ class Reading:
 def read_csv(path: str | os.PathLike[str], columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Read a CSV file; ids and answers stay as written, an empty answer is an answer."""
     chosen = checked(columns)
-    scores = {chosen.get(role, role) for role in SCORES}
+    scores = {role: chosen.get(role, role) for role in SCORES}
     aliases = {name for found in ALIASES.values() for name in found}
-    names = {*ROLES, *chosen.values(), *aliases, *ERROR_TEXTS} - scores
-    frame = tables.read_csv(path, None, sorted(names))
-    respelt = {str(c) for c in frame.columns if _spelling(c) in names and c not in scores} - names
+    names = {*ROLES, *chosen.values(), *aliases, *ERROR_TEXTS} - {*scores.values()}
+    frame = tables.read_csv(path, scores, sorted(names))
+    known = names | {*scores.values()}
+    respelt = {str(c) for c in frame.columns if _spelling(c) in names} - known
     if respelt:
-        frame = tables.read_csv(path, None, sorted(names | respelt))
+        frame = tables.read_csv(path, scores, sorted(names | respelt))
     answer = chosen.get("answer") or _column(frame, "answer")
     if answer in frame.columns:
         frame[answer] = frame[answer].fillna("")
@@ -210,9 +211,10 @@ def find_roles(frame: pd.DataFrame, reading: Reading) -> dict[str, str]:
             roles[role] = columns[role]
             continue
         # A column that the caller gave another role is no alias; a run may also be the index.
-        taken = {name for other, name in columns.items() if other != "run"} | {*reading.ignore}
+        given = {name for other, name in columns.items() if other != "run"} - {role}
         names = (_column(frame, name) for name in (role, *ALIASES.get(role, ())))
-        several = [c for c in dict.fromkeys(names) if c is not None and c not in taken]
+        taken = {None, *given, *reading.ignore}
+        several = [c for c in dict.fromkeys(names) if c not in taken]
         if role == "generation":
             several = _indices(frame, roles, several, columns.get("run"))
         elif len(several) > 1 and all(_same(frame, several[0], name) for name in several[1:]):
@@ -235,6 +237,11 @@ def find_roles(frame: pd.DataFrame, reading: Reading) -> dict[str, str]:
             f"{some(('prompt', *ALIASES['prompt']), 20)}, or say which with "
             'columns={"prompt": ...}'
         )
+    # The index of a generation may be its run, and nothing else serves twice.
+    shared = roles.get("run") is not None and roles.get("run") == roles.get("generation")
+    told = [entry for entry in roles.items() if not (shared and entry[0] == "run")]
+    tables.need_one_role("the generations", told)
+    tables.need_scalars("the generations", frame, roles.values())
     return roles
 
 

@@ -1,6 +1,6 @@
 """From the caller's table of generations to the arrays of `Generations`."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -187,14 +187,7 @@ def _counts(
 
 def _scores(column: "pd.Series[Any]") -> Index:
     """Return 1, 0, or -1 for a missing score."""
-    plain = column.astype(object)
-    listed = np.flatnonzero([not isinstance(value, Hashable) for value in plain])
-    if len(listed):
-        raise DataError(
-            f"column {column.name!r} holds {some(plain.iloc[listed])} in {row_list(listed)}: a "
-            "score is one value, 0 or 1, true or false, C or I, or missing"
-        )
-    codes, uniques = pd.factorize(plain)
+    codes, uniques = pd.factorize(column.astype(object))
     words = [token(value) for value in uniques]
     lookup = [UNSCORED if word is None else MEANING.get(word, INVALID) for word in words]
     score = np.array([*lookup, UNSCORED], dtype=np.int64)[codes]

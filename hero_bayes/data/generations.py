@@ -3,14 +3,14 @@
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_bayes.data import generation_columns, generation_parts, generation_tables
+from hero_bayes.data import generation_columns, generation_parts, generation_tables, tables
 from hero_bayes.data.identifiers import id_strings, number_of, some
 from hero_bayes.errors import DataError, Refusal
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hero_bayes.data.findings import Findings
+    from hero_bayes.data.generation_checks import Stopping
 
 __all__ = ["Generations"]
 
@@ -51,6 +52,8 @@ class Generations:
         The ids of the rows without a score (of counts: of the rows with k = 0). None without any.
     column_uses : tuple of ColumnUse
         What each column of the table serves as; no part of the content.
+    reading : Reading
+        Columns without a name in the file, and the number of empty rows and columns left out.
     """
 
     prompts: NDArray[np.object_]
@@ -71,6 +74,14 @@ class Generations:
     missing_prompt: NDArray[np.object_] | None = None
     missing_generation: NDArray[np.object_] | None = None
     column_uses: tuple[generation_columns.ColumnUse, ...] = ()
+    reading: tables.Reading = field(default_factory=tables.Reading)
+
+    def __new__(cls, *fields: Any, **named: Any) -> Self:
+        """Refuse tables, which `from_frame` reads."""
+        first = fields[0] if fields else named.get("prompts")
+        makers = "hb.difficulty.Generations.from_frame(frame), from_csv or from_parquet"
+        tables.need_arrays("hb.difficulty.Generations", first, makers)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -161,7 +172,8 @@ class Generations:
         >>> generations.p_hat
         array([0.5, 1. ])
         """
-        return cls(**generation_tables.build_fields(frame, columns, only, ignore))
+        fields = generation_tables.build_fields(frame, columns, only, ignore)
+        return cls(**fields, reading=tables.reading_of(frame))
 
     @classmethod
     def from_csv(
@@ -231,6 +243,32 @@ class Generations:
     def p_hat(self) -> NDArray[np.float64]:
         """Share of correct generations of each cell."""
         return self.n_correct / self.k
+
+    @cached_property
+    def stopping(self) -> tuple["Stopping | None", ...]:
+        """Of each model, at what outcome the sampling of its prompts stopped, if at one."""
+        from hero_bayes.data.generation_checks import stopping_of
+
+        places = range(self.n_models)
+        return tuple(stopping_of(self, np.flatnonzero(self.model_idx == i)) for i in places)
+
+    @cached_property
+    def fair_share(self) -> NDArray[np.float64]:
+        """Share of correct generations of each cell, without one that ended the sampling.
+
+        Sampling until r generations are correct makes ``p_hat`` too large. The generations before
+        the last one could have come in any order, so their share is unbiased; the one generation
+        of a cell that ended at once is so too. Where sampling did not stop at an outcome this is
+        ``p_hat``.
+        """
+        share = self.p_hat.copy()
+        for place, rule in enumerate(self.stopping):
+            if rule is not None:
+                cells = np.flatnonzero(self.model_idx == place)[rule.ended]
+                correct, k = self.n_correct[cells], self.k[cells]
+                earlier = (correct - rule.last[rule.ended]) / np.maximum(k - 1, 1)
+                share[cells] = np.where(k > 1, earlier, correct)
+        return share
 
     def cells_of(self, model: str | None = None) -> NDArray[np.int64]:
         """Positions of the cells of one model, sorted by prompt.

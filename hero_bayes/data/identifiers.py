@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hero_bayes.words import number_of
+
 __all__ = [
     "canonical_order",
     "contained",
@@ -32,9 +34,9 @@ Coded = tuple[NDArray[np.int64], NDArray[np.object_]]
 
 
 def id_string(value: Any) -> str | None:
-    """Return the id as a string: 1, "1", 1.0 and ``np.int8(1)`` are one id; missing gives None."""
+    """Return the id as a string: 1, " 1", 1.0 and ``np.int8(1)`` are one id; missing gives None."""
     if isinstance(value, str):
-        return str(value) if value.strip() else None
+        return str(value).strip() or None
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, bool | np.bool_):
@@ -137,11 +139,6 @@ def row_list(rows: Sequence[int] | NDArray[np.integer]) -> str:
     shown = ", ".join(str(int(row)) for row in rows[:ROWS_SHOWN])
     more = f" and {len(rows) - ROWS_SHOWN:,} more" if len(rows) > ROWS_SHOWN else ""
     return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more} (counted from 0)"
-
-
-def number_of(count: int, noun: str) -> str:
-    """Say how many: "1 item", "2,000 items"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def some(values: Iterable[Any], limit: int = ROWS_SHOWN) -> str:

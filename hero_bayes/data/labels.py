@@ -60,6 +60,10 @@ class Labels:
         Who gave no verdict on what; never a label.
     ties_dropped, repeats_resolved, items_dropped : int
         What reading the tables left out or merged. Not part of the fingerprint.
+    gold_abstained : int
+        Items without gold because the expert said a word of ``abstain``. Not in the fingerprint.
+    reading : Reading
+        Columns without a name in the files, and the number of empty rows and columns left out.
     """
 
     items: NDArray[np.object_]
@@ -84,6 +88,15 @@ class Labels:
     ties_dropped: int = 0
     repeats_resolved: int = 0
     items_dropped: int = 0
+    gold_abstained: int = 0
+    reading: tables.Reading = field(default_factory=tables.Reading)
+
+    def __new__(cls, *fields: Any, **named: Any) -> Self:
+        """Refuse tables, which `from_frames` reads."""
+        first = fields[0] if fields else named.get("items")
+        makers = "hb.Labels.from_frames(labels, items, ...), from_csv or from_parquet"
+        tables.need_arrays("hb.Labels", first, makers)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -142,7 +155,8 @@ class Labels:
             columns below may stand here too, their value repeated.
         items : pandas.DataFrame, optional
             One row per item: item, and where known gold, round, arm, prompt, prompt_group,
-            generation, gold_prob and covariates.
+            generation, gold_prob and covariates. Gold is written in the words of the labels, or as
+            0 and 1 where these are no words of the labels with another meaning.
         labelers : pandas.DataFrame, optional
             One row per labeler: labeler, and where known family and version.
         covariates : name, TextCovariates, or several of them
@@ -152,13 +166,15 @@ class Labels:
             verdict. "first" takes the first row, and is the only setting in which the order of
             rows matters. "keep" treats the repeats as independent, which is rarely true.
         abstain : scalar or iterable
-            Label values that mean "no verdict"; empty and missing labels always do.
+            Values of labels and gold that mean "no verdict"; empty and missing ones always do.
         positive, negative : scalar, optional
-            The label that means 1, and the one that means 0.
+            The label that means 1, and the one that means 0 (by default the only other one).
         unlabeled : {"error", "drop"}
             What to do with items left without any label.
         columns : mapping, optional
-            Column names of yours for names of ours, as in ``{"item": "conversation_id"}``.
+            Column names of yours for names of ours, as in ``{"item": "conversation_id"}``. Gold is
+            looked for in the items table where there is one, other item columns there first. One
+            column serves one role.
 
         Returns
         -------
@@ -186,7 +202,8 @@ class Labels:
             unlabeled=unlabeled,
             columns=columns,
         )
-        return cls(**building.build_fields(labels, items, labelers, options))
+        fields = building.build_fields(labels, items, labelers, options)
+        return cls(**fields, reading=tables.reading_of(labels, items, labelers))
 
     @classmethod
     def from_csv(
@@ -331,11 +348,12 @@ class Labels:
 
     def without_gold(self) -> "Labels":
         """Withhold all gold."""
-        return dataclasses.replace(self, gold=np.full(self.n_items, np.nan))
+        return dataclasses.replace(self, gold=np.full(self.n_items, np.nan), gold_abstained=0)
 
     def with_gold(self, gold: Any) -> "Labels":
         """Replace the gold by a Series indexed by item id, or an array in the order of `items`.
 
+        It holds 0, 1 or nothing, as `gold` does, whatever the words of the table read.
         That order is sorted by id ("now-10" before "now-2"), not that of the table read.
         """
         return selection.with_gold(self, gold)

@@ -13,7 +13,7 @@ from hero_bayes.data.identifiers import canonical_order
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
 
-__all__ = ["Panel", "align"]
+__all__ = ["Panel", "align", "swap_hint"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,13 @@ class Panel:
     unseen: tuple[str, ...]
     labelers_left_out: tuple[str, ...]
     labels_left_out: int
+
+
+def swap_hint(history: "Labels", current: "Labels") -> str:
+    """Say that gold is in the current round only, as it is where two rounds change places."""
+    if history.n_gold or not current.n_gold:
+        return ""
+    return "gold is in the current table only: are history and current swapped?"
 
 
 def align(history: "Labels", current: "Labels", unseen: str = "drop") -> Panel:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hero_bayes.data.building import UNLABELED, check_choice, compress
 from hero_bayes.data.identifiers import contained, id_strings, number_of, read_ids, some
-from hero_bayes.data.verdicts import INVALID, invalid_message, parse_gold
+from hero_bayes.data.tables import need_scalars
+from hero_bayes.data.verdicts import INVALID, PLAIN, invalid_message, read
 from hero_bayes.errors import DataError
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def with_labelers(
 def with_gold(labels: "Labels", gold: Any) -> "Labels":
     """Replace the gold: a Series by item id (absent ids have none), or an array over items."""
     values = gold if isinstance(gold, pd.Series) else pd.Series(np.asarray(gold, dtype=object))
-    parsed = parse_gold(values, None, None)
+    need_scalars("the new gold", values.to_frame("gold"), ["gold"])
+    parsed = read(values, PLAIN, frozenset())
     if (parsed.code == INVALID).any():
         raise DataError(invalid_message("gold", "new gold", parsed, None))
     numbers = np.where(parsed.code >= 0, parsed.code.astype(np.float64), np.nan)
@@ -169,7 +171,7 @@ def with_gold(labels: "Labels", gold: Any) -> "Labels":
                 f"the gold has {len(numbers):,} entries, the table has {labels.n_items:,} items; "
                 "pass a Series indexed by item id to give gold for some"
             )
-        return dataclasses.replace(labels, gold=numbers)
+        return dataclasses.replace(labels, gold=numbers, gold_abstained=0)
     codes, ids = read_ids(pd.Series(gold.index.to_numpy()))
     found = ids[codes[codes >= 0]]
     if len(found) < len(codes) or len(set(found)) < len(found):
@@ -180,7 +182,7 @@ def with_gold(labels: "Labels", gold: Any) -> "Labels":
         raise DataError(f"gold for items that are not in the table: {some(unknown)}")
     result = np.full(labels.n_items, np.nan)
     result[[position[name] for name in found]] = numbers
-    return dataclasses.replace(labels, gold=result)
+    return dataclasses.replace(labels, gold=result, gold_abstained=0)
 
 
 def _item_mask(labels: "Labels", items: Any) -> Mask:

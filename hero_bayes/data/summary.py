@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hero_bayes.data.identifiers import contained, number_of, some
+from hero_bayes.data.tables import Reading
 
 if TYPE_CHECKING:
     from hero_bayes.data.labels import Labels
@@ -29,6 +30,10 @@ class LabelsSummary:
         Items with gold of each class.
     abstentions, ties_dropped, repeats_resolved, items_dropped : int
         What is no label.
+    reading : Reading
+        What reading the files left out.
+    gold_abstained : int
+        Items on which the expert gave no verdict.
     without_gold_positive, without_gold_negative : tuple of str
         Labelers with no label on gold of that class.
     groups : mapping of group name to (items, items with gold)
@@ -49,22 +54,27 @@ class LabelsSummary:
     ties_dropped: int
     repeats_resolved: int
     items_dropped: int
+    reading: Reading
     without_gold_positive: tuple[str, ...]
     without_gold_negative: tuple[str, ...]
     groups: dict[str, tuple[int, int]]
     unseen: tuple[str, ...] | None = None
     unseen_labels: int = 0
+    gold_abstained: int = 0
 
     def __str__(self) -> str:
         """One fact a line."""
         low, middle, high = self.labels_per_item
         gold = self.gold_positive + self.gold_negative
+        silent = ""
+        if self.gold_abstained:
+            silent = f"; no verdict of the expert on {number_of(self.gold_abstained, 'more item')}"
         lines = [
             f"{number_of(self.items, 'item')}, {number_of(self.labelers, 'labeler')}, "
             f"{number_of(self.labels, 'label')}",
             f"labels per item: min {low:,}, median {middle:,g}, max {high:,}",
             f"gold: {number_of(gold, 'item')} ({self.gold_positive:,} of class 1, "
-            f"{self.gold_negative:,} of class 0)",
+            f"{self.gold_negative:,} of class 0){silent}",
             f"abstentions: {self.abstentions:,}",
         ]
         if gold:
@@ -87,6 +97,7 @@ class LabelsSummary:
             )
             if count
         ]
+        left += [str(self.reading)] if str(self.reading) else []
         if left:
             lines.append("on reading: " + ", ".join(left))
         if self.unseen is not None:
@@ -121,11 +132,13 @@ def summarise(labels: "Labels", history: "Labels | None" = None) -> LabelsSummar
         ties_dropped=labels.ties_dropped,
         repeats_resolved=labels.repeats_resolved,
         items_dropped=labels.items_dropped,
+        reading=labels.reading,
         without_gold_positive=tuple(counts.index[counts["n_gold_positive"] == 0]),
         without_gold_negative=tuple(counts.index[counts["n_gold_negative"] == 0]),
         groups={name: (int(n), int(g)) for name, n, g in zip(names, sizes, golds, strict=True)},
         unseen=None if unseen is None else tuple(labels.labelers[unseen]),
         unseen_labels=0 if unseen is None else int(labels.labels_per_labeler[unseen].sum()),
+        gold_abstained=labels.gold_abstained,
     )
 
 

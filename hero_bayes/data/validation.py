@@ -87,7 +87,7 @@ def validate_item_columns(
     if table.has("gold_prob"):
         frame["gold_prob"] = _number_or_inf(table.column("gold_prob"))
         rules["gold_prob"] = lambda column: column.isna() | ((column > 0) & (column <= 1))
-    named = {f"covariate {name}": name for name in covariates if name in table.frame.columns}
+    named = {f"covariate {name}": name for name in covariates if table.has(name)}
     numbers_by_key = {key: _number_or_inf(table.column(name)) for key, name in named.items()}
     frame = pd.concat([frame, pd.DataFrame(numbers_by_key, index=frame.index)], axis=1)
     rules |= dict.fromkeys(named, lambda column: ~np.isinf(column))

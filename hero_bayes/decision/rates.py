@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 DIMS = ("group", "model")
 REMEDIES = {
     "prevalence_adjusted": "run hb.adjust on the fit first, or use metric 'prevalence'",
-    "mu_law": "only fits of generations with prompt groups have it; use metric 'mu'",
+    "mu_law": "only fits of generations have it; use metric 'mu'",
 }
 
 

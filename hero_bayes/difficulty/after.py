@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hero_bayes.data.count_table import CountTable, no_counts
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of
+from hero_bayes.difficulty.prompt_means import group_codes, score_draws
 from hero_bayes.difficulty.shapes import Draw, Shape
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.current import kept_draws
@@ -28,9 +29,8 @@ PREDICTED_DRAWS = 100
 #: Above this many cells, the mean over the prompts at hand has this many draws, over all chains.
 MANY_CELLS = 20_000
 MEAN_DRAWS = 400
-#: Weights of groups held at once, and how little shares of equal groups differ.
-AT_ONCE = 5_000_000
-EQUAL = 1e-12
+#: Bins of shares between 0 and 1 in the predictive check, and the rounding of a share.
+BINS, EQUAL = 10, 1e-9
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def groups_note(generations: Generations) -> list[str]:
         return []
     groups = number_of(len(set(generations.prompt_group)), "group")
     return [
-        f"prompts come in groups: mu resamples the {groups} whole; sigma, icc and mu_law are those "
-        "of a law that takes prompts as unrelated"
+        f"prompts come in groups: mu counts the {groups}, not prompts; sigma, icc and mu_law are "
+        "those of a law that takes prompts as unrelated"
     ]
 
 
@@ -69,6 +69,7 @@ def after_draws(
 ) -> After:
     """P(correct) of every prompt, scores, log-likelihoods and predicted counts, draw by draw."""
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    free = free_scores(generations, shape, rng.spawn(1)[0])
     n_cells, n_models = generations.k.size, generations.n_models
     kept = kept_draws(*shape, max(1, min(PROMPT_DRAWS, PROMPT_VALUES // n_cells)))
     scored = kept_draws(*shape, max(1, LOG_LIKELIHOOD_VALUES // generations.n_prompts))
@@ -102,7 +103,8 @@ def after_draws(
     groups = _groups(
         generations, posterior, (chances, log_likelihood, replicas), (kept, scored, predicted)
     )
-    scores = _scores(posterior, mean, averaged, resampled_scores(generations, shape, rng))
+    scores = _scores(posterior, mean, averaged, free)
+    groups["law_check"] = law_check(generations, scores, replicas)
     if few:
         groups["these_prompts"] = xr.Dataset({"mu_these_prompts": scores.pop("mu_these_prompts")})
     return After(scores, groups)
@@ -114,74 +116,94 @@ def position(kept: NDArray[np.int64], draw: int) -> int | None:
     return slot if slot < kept.size and kept[slot] == draw else None
 
 
-def resampled_scores(
+def free_scores(
     generations: Generations, shape: tuple[int, int], rng: np.random.Generator
-) -> FloatArray | None:
-    """Scores over new prompts where prompts come in groups; None where they do not.
+) -> FloatArray:
+    """Scores over new prompts (chain, draw, model) that rest on no law: see `score_draws`.
+
+    Observed shares (`fair_share`), because draws of P(correct) are drawn towards the law's mean one
+    prompt at a time, and hold the luck of the generations once more.
+    """
+    unit, _ = units_of(generations)
+    cells = [generations.cells_of(str(name)) for name in generations.models]
+    if generations.prompt_group is not None:
+        for name, own in zip(generations.models, cells, strict=True):
+            if np.unique(unit[own]).size < 2:
+                raise Refusal(
+                    f"all prompts of model {str(name)!r} are in one prompt group, which does not "
+                    "show how groups differ; leave out prompt_group if its prompts are unrelated"
+                )
+    shares, units = [generations.fair_share[own] for own in cells], [unit[own] for own in cells]
+    return score_draws(shares, units, shape[0] * shape[1], rng).reshape(*shape, -1)
+
+
+def units_of(generations: Generations) -> tuple[NDArray[np.int64], str]:
+    """What counts as independent, by cell, alike for all models; and what it is called."""
+    every = np.arange(generations.k.size)
+    noun = "prompt" if generations.prompt_group is None else "prompt group"
+    return group_codes(generations, every), noun
+
+
+def law_check(
+    generations: Generations, scores: dict[str, xr.DataArray], replicas: NDArray[np.int64]
+) -> xr.Dataset:
+    """How far the law is from what it was fitted to, by model.
 
     Parameters
     ----------
     generations : Generations
-    shape : tuple of int
-        Chains, and draws of each.
-    rng : numpy.random.Generator
+    scores : dict of DataArray
+        ``mu`` and ``mu_law``.
+    replicas : int array (chain, draw, cell)
+        Predicted counts of new prompts.
 
     Returns
     -------
-    float array (chain, draw, model), or None
-
-    Notes
-    -----
-    The share correct of the prompts, with a standard exponential weight on each group that all its
-    prompts carry: a Bayesian bootstrap. Observed shares, because draws of P(correct) are drawn
-    towards the law's mean one prompt at a time, which hides part of how groups differ. Where all
-    groups of a model have one share m there is nothing to resample: G groups then count as G
-    generations, Beta(G m + 1/2, G (1 - m) + 1/2).
+    Dataset
+        ``distance`` of the law's mean from the law-free one, in sd of the latter; ``tail``, the
+        share of replicas whose histogram of shares (0, ten bins, 1) is as far from the predicted
+        one, by sum (o - e)^2 / (e + 1), as the observed: NaN with k = 1 throughout, where only the
+        mean is seen, for related prompts, which differ more than replicas of unrelated ones, and
+        where sampling stopped at an outcome, which no replica does; ``units``, how many prompts (or
+        groups) there are.
     """
-    if generations.prompt_group is None:
-        return None
-    _, code = np.unique(generations.prompt_group.astype(str), return_inverse=True)
-    n_groups, n_models = int(code.max()) + 1, generations.n_models
-    cell = code.reshape(-1)[generations.prompt_idx] * n_models + generations.model_idx
-    size, total = (
-        np.bincount(cell, weights, n_groups * n_models).reshape(n_groups, n_models)
-        for weights in (None, generations.p_hat)
-    )
-    scores = np.empty((*shape, n_models))
-    for chain in range(shape[0]):
-        for begin in range(0, shape[1], step := max(1, AT_ONCE // n_groups)):
-            weight = rng.exponential(size=(min(step, shape[1] - begin), n_groups))
-            scores[chain, begin : begin + step] = (weight @ total) / (weight @ size)
-    for at, name in enumerate(generations.models):
-        own = size[:, at] > 0
-        share, groups = total[own, at] / size[own, at], int(own.sum())
-        if groups < 2:
-            raise Refusal(
-                f"all prompts of model {str(name)!r} are in one prompt group, which does not show "
-                "how groups differ; leave out prompt_group if its prompts are unrelated"
+    unit, noun = units_of(generations)
+    mean = {name: scores[name].mean(("chain", "draw")).to_numpy() for name in ("mu", "mu_law")}
+    spread = scores["mu"].std(("chain", "draw")).to_numpy()
+    tail, units = np.full(generations.n_models, np.nan), []
+    drawn = replicas.reshape(-1, replicas.shape[-1])
+    for place, name in enumerate(generations.models):
+        cells = generations.cells_of(str(name))
+        units.append(np.unique(unit[cells]).size)
+        known = generations.prompt_group is None and generations.stopping[place] is None
+        if known and generations.k[cells].max() > 1:
+            share = (
+                np.vstack([generations.n_correct[cells], drawn[:, cells]]) / generations.k[cells]
             )
-        if np.ptp(share) <= EQUAL:
-            right = min(max(float(share.mean()), 0.0), 1.0) * groups
-            scores[..., at] = rng.beta(right + 0.5, groups - right + 0.5, shape)
-    return scores
+            bin_idx = np.ceil(BINS * share - EQUAL).astype(int) + (share >= 1.0)
+            counts = np.stack([(bin_idx == one).sum(axis=1) for one in range(BINS + 2)], axis=1)
+            expected = counts[1:].mean(axis=0)
+            far = ((counts - expected) ** 2 / (expected + 1.0)).sum(axis=1)
+            tail[place] = np.mean(far[1:] >= far[0])
+    distance = np.abs(mean["mu_law"] - mean["mu"]) / spread
+    return xr.Dataset(
+        {"distance": ("model", distance), "tail": ("model", tail), "units": ("model", units)},
+        coords={"model": scores["mu"]["model"]},
+        attrs={"unit": noun},
+    )
 
 
 def _scores(
-    posterior: xr.Dataset,
-    mean: FloatArray,
-    averaged: NDArray[np.int64],
-    resampled: FloatArray | None,
+    posterior: xr.Dataset, mean: FloatArray, averaged: NDArray[np.int64], free: FloatArray
 ) -> dict[str, xr.DataArray]:
-    """The scores that the prompts at hand give, beside or in the place of the law's own."""
+    """The scores that the prompts at hand give, in the place of the law's own."""
     dims, law = ("chain", "draw", "model"), posterior["mu"]
     coords = {"chain": posterior["chain"], "model": law["model"]}
     draw = posterior["draw"].to_numpy()
     of_model = xr.DataArray(mean, dims=dims, coords={**coords, "draw": draw[averaged]})
     of_model.attrs["description"] = "mean P(correct) of the prompts at hand"
-    if resampled is None:
-        return {"mu_these_prompts": of_model}
-    mu = xr.DataArray(resampled, dims=dims, coords={**coords, "draw": draw})
-    mu.attrs["description"] = "score over new prompts, whole prompt groups resampled"
+    mu = xr.DataArray(free, dims=dims, coords={**coords, "draw": draw})
+    mu.attrs["description"] = "score over new prompts, whatever the law of difficulty"
     mu_law = law.assign_attrs(description="mean of the law, which takes prompts as unrelated")
     return {"mu": mu, "mu_law": mu_law, "mu_these_prompts": of_model}
 
@@ -207,7 +229,9 @@ def _groups(
         coords = {**own, "chain": chain, "draw": kept}
         groups.append(xr.Dataset({name: (("chain", "draw", dim), array)}, coords=coords))
     groups[0] = groups[0].assign(
-        n_correct=("cell", generations.n_correct), k=("cell", generations.k)
+        n_correct=("cell", generations.n_correct),
+        k=("cell", generations.k),
+        fair_share=("cell", generations.fair_share),
     )
     if generations.prompt_group is not None:
         group = np.array([str(g) for g in generations.prompt_group])

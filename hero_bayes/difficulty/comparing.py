@@ -8,9 +8,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.data.identifiers import some
-from hero_bayes.difficulty.prompt_means import check_prob, check_seed
+from hero_bayes.difficulty.prompt_means import (
+    check_prob,
+    check_seed,
+    score_draws,
+    squared_error,
+)
 from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS
 from hero_bayes.errors import DataError, Refusal
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +26,14 @@ __all__ = ["compare"]
 FloatArray = NDArray[np.float64]
 
 #: Differences of shares that differ by less are equal.
-EQUAL = 1e-12
-EQUAL_REASON = "the differences are all equal: the fitted scores, unpaired, stand in"
+EQUAL, DIGITS = 1e-12, 9
+EQUAL_REASON = "the differences are all equal: the two scores, unpaired, say how sure it is"
 STOPPED_REASON = (
-    "sampling stopped at an outcome, so that shares correct are biased: the fitted scores, "
-    "unpaired, stand in"
+    "sampling stopped at an outcome: the generation that ended a prompt is left out, because it "
+    "biases shares correct"
 )
-#: Fewer prompts that stopped early look alike by chance.
-MIN_STOPPED = 10
-#: Sets of weights drawn, and how many weights are held at once.
-DRAWS, SLICE = 4000, 5_000_000
+#: Draws of a difference over new prompts, and of a score for its sd.
+DRAWS, FEWER = 4000, 1000
 
 
 def compare(
@@ -46,7 +50,7 @@ def compare(
     prob : float
         Posterior probability of the intervals.
     random_seed : int
-        For the weights of the prompts.
+        For the draws over new prompts.
 
     Returns
     -------
@@ -55,7 +59,8 @@ def compare(
         choice of prompts too): ``difference`` (model minus reference), ``sd``, ``lower``,
         ``upper``, ``probability_better`` (that the model is better than the reference),
         ``n_shared`` prompts, ``unpaired_sd``, what the difference would have if the prompts were
-        not shared, and ``reason`` where the fitted scores had to stand in.
+        not shared, and ``reason`` where the scores of either model had to stand in, or
+        generations are left out.
 
     Raises
     ------
@@ -69,14 +74,14 @@ def compare(
     Notes
     -----
     "These prompts" averages, draw by draw, the difference of P(correct) over the shared prompts.
-    "New prompts" weights the observed differences of the shares correct by Dirichlet(1, ..., 1)
-    over prompts (Bayesian bootstrap), one set of weights for both models, so that prompts hard for
-    both do not widen the difference; its sd is close to sd(d_p) / sqrt(n). Where the prompts come
-    in groups, whole groups are weighted. Where all observed differences are equal, the bootstrap
-    has nothing to resample, and the difference of the two fitted scores, unpaired, stands in. So it
-    does where k shows that sampling stopped at an outcome (each prompt short of the largest k has
-    the same number of correct, or of wrong, or of the more frequent of both): a likelihood does
-    not depend on when sampling stopped, observed shares do.
+    "New prompts" is the mean of the observed differences d_p of the shares correct plus Student t
+    variates (n - 1 degrees of freedom) times its standard error, within [-1, 1]; prompts hard for
+    both do not widen it. Where prompts come in groups, groups are the units of standard error and
+    degrees of freedom. The squared standard error says little where only a few prompts, c, have
+    another difference than the rest: it is averaged, weights c^2 and 1, with that of two scores on
+    prompts of their own, which stands in where all differences are equal. Between two runs of one
+    model, 95 % intervals leave out 0 in at most 6 % of rounds from three prompts on. Where sampling
+    stopped at an outcome, the share of a prompt is that of the generations before it.
 
     Examples
     --------
@@ -97,7 +102,6 @@ def compare(
     ):
         raise DataError("expected what hb.difficulty.fit returned (it has a group 'prompts')")
     prompts = fit["prompts"].to_dataset()
-    scores = fit["posterior"]["mu"]
     models = list(dict.fromkeys(str(name) for name in prompts["cell_model"].to_numpy()))
     if len(models) < 2:
         raise Refusal("a comparison needs at least two models; this fit has one")
@@ -109,11 +113,9 @@ def compare(
     for model in models:
         if model != reference:
             pair = shared(prompts, model, reference)
-            own, other = (scores.sel(model=name).to_numpy().ravel() for name in (model, reference))
-            fitted = own - other
             for estimand in (NEW_PROMPTS, THESE_PROMPTS):
                 difference, unpaired = (
-                    resampled(pair, fitted, rng) if estimand == NEW_PROMPTS else averaged(pair)
+                    on_new_prompts(pair, rng) if estimand == NEW_PROMPTS else averaged(pair)
                 )
                 low, high = np.quantile(difference, [(1 - prob) / 2, (1 + prob) / 2])
                 better = np.mean(difference > 0) + 0.5 * np.mean(difference == 0)
@@ -144,7 +146,7 @@ class Pair:
     own, other : array (draw, prompt)
         Draws of P(correct).
     own_share, other_share : array (prompt)
-        Observed shares of correct generations.
+        Observed shares of correct generations, without those that ended the sampling.
     group : int64 array (prompt)
         Prompts of one group are resampled together.
     stopped : bool
@@ -160,8 +162,9 @@ class Pair:
 
     @property
     def reason(self) -> str:
-        """Why observed differences are not resampled; "" where they are."""
-        return STOPPED_REASON if self.stopped else EQUAL_REASON if self.equal else ""
+        """What is unusual in the shares."""
+        told = ((STOPPED_REASON, self.stopped), (EQUAL_REASON, self.equal))
+        return "; ".join(text for text, holds in told if holds)
 
     @property
     def equal(self) -> bool:
@@ -179,32 +182,22 @@ def shared(prompts: xr.Dataset, model: str, reference: str) -> Pair:
     )
     if both.size < 2:
         raise Refusal(
-            f"{model!r} and {reference!r} share {both.size} prompts; a paired comparison needs two"
+            f"{model!r} and {reference!r} share {number_of(both.size, 'prompt')}; a paired "
+            "comparison needs two"
         )
     draws = prompts["p_correct"].transpose("chain", "draw", "cell").to_numpy()
-    flat, share = (
+    flat, plain = (
         draws.reshape(-1, draws.shape[-1]),
         (prompts["n_correct"] / prompts["k"]).to_numpy(),
     )
+    # Fits of earlier versions lack the fair shares.
+    share = prompts["fair_share"].to_numpy() if "fair_share" in prompts else plain
     here, there = cells[0][first], cells[1][second]
     group = np.arange(both.size)
     if "cell_group" in prompts.coords:
         group = np.unique(prompts["cell_group"].to_numpy()[here], return_inverse=True)[1]
-    n_correct, k = (prompts[name].to_numpy() for name in ("n_correct", "k"))
-    halted = any(stopped_at_outcome(n_correct[own], k[own]) for own in cells)
-    return Pair(flat[:, here], flat[:, there], share[here], share[there], group, halted)
-
-
-def stopped_at_outcome(n_correct: NDArray[np.int64], k: NDArray[np.int64]) -> bool:
-    """Whether each prompt short of the largest k ended at one and the same count.
-
-    Of correct ones, of wrong ones, or of the more frequent of both (agreement).
-    """
-    short = k < k.max()
-    if short.sum() < MIN_STOPPED or len(np.unique(k[short])) < 2:
-        return False
-    right, wrong = n_correct[short], (k - n_correct)[short]
-    return any(np.ptp(count) == 0 for count in (right, wrong, np.maximum(right, wrong)))
+    stopped = any(bool((share[own] != plain[own]).any()) for own in cells)
+    return Pair(flat[:, here], flat[:, there], share[here], share[there], group, stopped)
 
 
 def averaged(pair: Pair) -> tuple[FloatArray, float]:
@@ -213,20 +206,17 @@ def averaged(pair: Pair) -> tuple[FloatArray, float]:
     return own - other, float(np.hypot(own.std(ddof=1), other.std(ddof=1)))
 
 
-def resampled(pair: Pair, fitted: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """Weighted mean differences, and the sd with weights of their own for either model."""
+def on_new_prompts(pair: Pair, rng: np.random.Generator) -> tuple[FloatArray, float]:
+    """Draws of the mean difference over new prompts, and the sd if prompts were not shared."""
+    n_units = int(pair.group.max()) + 1
+    if n_units < 2:
+        raise Refusal("the shared prompts are all in one prompt group; a comparison needs two")
+    apart = [score_draws([s], [pair.group], FEWER, rng) for s in (pair.own_share, pair.other_share)]
+    unpaired = float(sum(scores.var(ddof=1) for scores in apart))
     share = pair.own_share - pair.other_share
-    if pair.reason:
-        return fitted, float(fitted.std(ddof=1))
-    n_groups = int(pair.group.max()) + 1
-    means = np.empty((3, DRAWS))
-    step = max(1, SLICE // share.size)
-    for begin in range(0, DRAWS, step):
-        part = slice(begin, min(begin + step, DRAWS))
-        weight, apart = rng.exponential(size=(2, part.stop - begin, n_groups))
-        for k, (weights, values) in enumerate(
-            ((weight, share), (weight, pair.own_share), (apart, pair.other_share))
-        ):
-            of_prompt = weights[:, pair.group]
-            means[k, part] = of_prompt @ values / of_prompt.sum(axis=1)
-    return means[0], float(np.std(means[1] - means[2], ddof=1))
+    of_unit = np.bincount(pair.group, share) / np.bincount(pair.group)
+    _, ties = np.unique(np.round(of_unit, DIGITS), return_counts=True)
+    weight = float((n_units - ties.max()) ** 2)
+    variance = (weight * squared_error(share, pair.group) + unpaired) / (weight + 1.0)
+    draws = share.mean() + np.sqrt(variance) * rng.standard_t(n_units - 1, DRAWS)
+    return np.clip(draws, -1.0, 1.0), unpaired**0.5

@@ -14,6 +14,7 @@ from hero_bayes.difficulty.prompt_means import (
     Floats,
     as_generations,
     group_codes,
+    squared_error,
     within_variance,
 )
 from hero_bayes.difficulty.score_moments import Moments, moments
@@ -23,6 +24,16 @@ __all__ = ["Variances", "variances"]
 
 #: Draws of the Bayesian bootstrap over prompts.
 DRAWS = 1000
+#: The part of sigma^2 that may rest on the noise of prompts with one generation.
+BORROWED = 0.5
+ONE_EACH = (
+    "sigma is unknown with one generation per prompt, so designs with other k cannot be "
+    "planned; ask for k=1, or generate some prompts at least twice"
+)
+MOSTLY_ONE = (
+    "sigma rests on how noisy prompts with one generation are, which nothing shows, so designs "
+    "with other k cannot be planned; ask for k=1, or generate these prompts at least twice"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,8 @@ class Variances:
         Whether they are of a posterior; then point values are medians over draws.
     identified : bool
         False with one generation per prompt: then all variance is in w, and only k = 1 makes sense.
+    reason : str
+        Why it is not identified.
     """
 
     between: float
@@ -49,6 +62,7 @@ class Variances:
     draws: tuple[Floats, Floats] | None = None
     posterior: bool = False
     identified: bool = True
+    reason: str = ""
 
     def per_prompt(self, k: float) -> float:
         """Point value of b + w / k; b for infinite k."""
@@ -90,11 +104,10 @@ def variances(
         return _from_moments(source)
     if not isinstance(source, xr.DataTree):
         generations = as_generations(source)
-        found = moments(generations, model)
-        point = _from_moments(found)
-        cells = generations.cells_of(model)
-        draws = _bootstrap(generations, cells, _design_effect(found), random_seed)
-        return replace(point, draws=draws)
+        point = _from_moments(moments(generations, model))
+        return replace(
+            point, draws=_bootstrap(generations, generations.cells_of(model), random_seed)
+        )
     by_model = laws(source)
     refuse_groups(source)
     if model is None and len(by_model) > 1:
@@ -134,51 +147,67 @@ def _from_moments(found: Moments) -> Variances:
         )
     if not np.isfinite(found.standard_error):
         raise Refusal(f"nothing to plan from: {found.reason}")
-    if not found.identified:
+    borrowed = found.borrowed > BORROWED * max(found.sigma_squared, 0.0)
+    if borrowed or not found.identified:
         squared = n * found.standard_error**2
-        return Variances(between=0.0, within=squared, n_prompts=n, identified=False)
+        return Variances(
+            between=0.0,
+            within=squared,
+            n_prompts=n,
+            identified=False,
+            reason=MOSTLY_ONE if borrowed else ONE_EACH,
+        )
     total = found.mu - found.mu**2 + found.within + found.sigma_squared / n
-    between, within = _split(found.sigma_squared, total, _design_effect(found))
+    clustered = n * found.between if found.clustered else None
+    between, within = _split(found.sigma_squared, total, clustered)
     return Variances(between=float(between), within=float(within), n_prompts=n)
 
 
 def _split[Values: (float, Floats)](
-    sigma_squared: Values, total: Values, effect: float
+    sigma_squared: Values, total: Values, clustered: Values | None
 ) -> tuple[Values, Values]:
-    """B and w of sigma^2 and mu - mu^2, their sum; sigma^2 is cut off at 0 and at the sum."""
+    """B and w of sigma^2 and mu - mu^2, their sum; sigma^2 is cut off at 0 and at the sum.
+
+    Of related prompts b is what they have between groups, which may be more or less than sigma^2.
+    """
     between = np.clip(sigma_squared, 0.0, total)
-    return between * effect, total - between
+    within = total - between
+    return (between if clustered is None else np.maximum(clustered, 0.0)), within
 
 
-def _design_effect(found: Moments) -> float:
-    """How much related prompts inflate the variance between prompts."""
-    if not (found.clustered and found.identified and found.sigma_squared > 0.0):
-        return 1.0
-    return max(found.between, 0.0) * found.n_prompts / found.sigma_squared
-
-
-def _bootstrap(
-    generations: Generations, cells: Codes, effect: float, random_seed: int
-) -> tuple[Floats, Floats]:
+def _bootstrap(generations: Generations, cells: Codes, random_seed: int) -> tuple[Floats, Floats]:
     """Draws of b and w by the Bayesian bootstrap: Dirichlet weights on prompts (or groups).
 
     A weighted variance is short of the sample variance on average, which is put back. sigma^2 is
-    cut off as in `_from_moments`, so that the point lies among the draws.
+    cut off as in `_from_moments`, so that the point lies among the draws. Of groups the clustered
+    variance is worked out anew with every set of weights, and has besides the spread of a variance
+    of as many normal sums of groups: few groups hardly show how much they differ.
     """
     n_correct, k = generations.n_correct[cells], generations.k[cells]
     group, p_hat = group_codes(generations, cells), n_correct / k
     n_groups = int(group.max()) + 1
     own = within_variance(n_correct, k)  # NaN with one generation everywhere
     parts = np.column_stack([p_hat, p_hat**2, own, own / k])
+    clustered = n_groups < len(p_hat)
+    size, total = np.bincount(group), np.bincount(group, p_hat)
+    by_group = np.empty(DRAWS)
     rng = np.random.default_rng(random_seed)
     means = np.empty((DRAWS, parts.shape[1]))
     for draw in range(DRAWS):
-        weight = rng.standard_exponential(n_groups)[group]
+        of_group = rng.standard_exponential(n_groups)
+        weight = of_group[group]
         means[draw] = weight @ parts / weight.sum()
+        apart = (total - size * means[draw, 0]) ** 2
+        by_group[draw] = of_group @ apart / weight.sum()
     mean, square, within, noise = means.T
     variance = np.maximum(square - mean**2, 0.0)
     if (short := float(variance.mean())) > 0.0:
         variance *= float(p_hat.var(ddof=1)) / short
+    if clustered:
+        short = max(float(by_group.mean()), 1e-300)
+        by_group *= squared_error(p_hat, group) * len(p_hat) / short
+        by_group *= (n_groups - 1) / rng.chisquare(n_groups - 1, DRAWS)
     if not k.max() > 1:
-        return np.zeros(DRAWS), variance
-    return _split(variance - noise, variance - noise + within, effect)
+        return np.zeros(DRAWS), by_group if clustered else variance
+    related = by_group - noise if clustered else None
+    return _split(variance - noise, variance - noise + within, related)

@@ -1,7 +1,8 @@
 """From scored generations to posterior draws of scores and prompt difficulty."""
 
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -16,7 +17,7 @@ from hero_bayes.data.generations import Generations
 from hero_bayes.difficulty.after import after_draws, groups_note
 from hero_bayes.difficulty.prompt_means import as_generations, check_seed
 from hero_bayes.difficulty.score_moments import moments
-from hero_bayes.difficulty.shapes import shape_of
+from hero_bayes.difficulty.shapes import SHAPES, shape_of
 from hero_bayes.inference.density import Density
 from hero_bayes.inference.fit import dealt_draws
 from hero_bayes.inference.sampling import sample
@@ -48,9 +49,9 @@ def fit(
     ----------
     generations : Generations or DataFrame
         One or several models on the same prompts; unequal k is fine.
-    shape : {"beta", "logit_normal"}
-        The law of P(correct) over prompts. Compare the two with ``az.compare({"beta": a,
-        "logit_normal": b})``, which leaves out one prompt at a time.
+    shape : {"beta", "logit_normal", "auto"}
+        The law of P(correct) over prompts. "auto" fits both and keeps the one that predicts prompts
+        left out one at a time better (``az.loo``); the attribute ``shape`` names it.
     mode : {"nuts", "laplace"}, optional
         NUTS (default), or importance-corrected draws from the Gaussian at the mode.
     priors : mapping, optional
@@ -65,8 +66,9 @@ def fit(
     xarray.DataTree
         ``posterior``: ``mu`` (model), the score over new prompts of the same kind;
         ``mu_these_prompts`` (model), the mean P(correct) of the prompts at hand; ``sigma`` and
-        ``icc`` (model), how prompts differ; where prompts come in groups also ``mu_law`` (model),
-        the mean of the law that takes them as unrelated. Above 20,000 cells
+        ``icc`` (model), how prompts differ by the law, and ``mu_law`` (model), the law's mean.
+        ``mu`` rests on no law. ``law_check``: how far the law is from the counts, which
+        ``hb.diagnose`` judges. Above 20,000 cells
         ``mu_these_prompts`` is worked out for 400 draws only, and is in ``these_prompts``.
         ``prompts``: ``p_correct`` (chain, draw, cell), with
         ``cell_model`` and ``cell_prompt`` on ``cell``. ``log_likelihood``: ``correct`` (chain,
@@ -90,9 +92,11 @@ def fit(
     have laws of their own; :func:`hero_bayes.difficulty.compare` pairs them by prompt. With k = 1
     throughout the data say nothing of ``icc`` and ``sigma``, which keep their prior.
 
-    The law takes prompts as unrelated. Where the generations have prompt groups, ``mu`` is instead,
-    draw by draw, the share correct of the prompts with Dirichlet(1, ..., 1) weights on whole groups
-    (Bayesian bootstrap), one set of weights for all models.
+    ``mu`` rests on the shares correct alone: Beta(m v + 1/2, m (1 - v) + 1/2), v their mean, m the
+    number of coin flips it is worth by its standard error over prompts (or groups of them), with
+    the tails of Student's t for few prompts; prompts that models share move their scores together.
+    Everything else rests on the law: ``hb.diagnose`` fails where ``mu_law`` is far from ``mu``, or
+    the counts from those that the law predicts.
 
     References
     ----------
@@ -109,9 +113,12 @@ def fit(
     array([0.04, 0.08])
     """
     generations = as_generations(generations)
-    law, mode = shape_of(shape), mode or "nuts"
     if random_seed is None:
         random_seed = int(np.random.default_rng().integers(2**31))
+    if shape == "auto":
+        common = (mode, priors, random_seed, draws, tune, chains, cores, progressbar)
+        return _best([fit(generations, name, *common) for name in SHAPES])
+    law, mode = shape_of(shape), mode or "nuts"
     _check(mode, random_seed, draws=draws, tune=tune, chains=chains)
     counts = count_table(generations)
     model = law.factory(counts, **dict(priors or {}))
@@ -158,6 +165,20 @@ def fit(
         **attributes,
     }
     return tree
+
+
+def _best(fits: Sequence[xr.DataTree]) -> xr.DataTree:
+    """The fit that predicts prompts left out best, with the scores of all in ``shapes``."""
+    import arviz as az
+
+    with warnings.catch_warnings():
+        # Prompts that weigh much leave a rough estimate: enough to choose by.
+        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
+        scores = [float(az.loo(one, var_name="correct").elpd) for one in fits]
+    best = fits[int(np.argmax(scores))]
+    named = {str(one.attrs["shape"]): value for one, value in zip(fits, scores, strict=True)}
+    best.attrs["shapes"] = json.dumps(named)
+    return best
 
 
 def _check(mode: str, random_seed: int, **sizes: int) -> None:

@@ -37,8 +37,7 @@ class Law:
         Beta: mean and intraclass correlation, p ~ Beta(mu f, (1 - mu) f) with f = (1 - icc) / icc.
         Logit-normal: logit p ~ Normal(first, second).
     mu, sigma : float64 array (draw)
-        Mean and standard deviation of p. The law takes prompts as unrelated: of a fit with prompt
-        groups, mu is its ``mu_law``.
+        Mean and standard deviation of p; mu is the fit's ``mu_law``.
     """
 
     shape: str
@@ -112,7 +111,7 @@ def laws(fit: xr.DataTree) -> dict[str, Law]:
     missing = [name for name in wanted if name not in posterior]
     if missing:
         raise DataError(f"the fit's posterior has no {' and no '.join(missing)}")
-    # Of grouped prompts mu is no parameter: mu_law is.
+    # mu is the law-free score of a fit; the law has mu_law.
     source = {"mu": "mu_law"} if "mu_law" in posterior else {}
     draws = {name: _flat(posterior[source.get(name, name)], "model") for name in set(wanted)}
     result = {}

@@ -4,10 +4,15 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy import stats
 
 from hero_bayes.data.identifiers import number_of
-from hero_bayes.difficulty.prompt_means import check_prob, squared_error, within_variance
+from hero_bayes.difficulty.prompt_means import (
+    check_prob,
+    most_within,
+    squared_error,
+    within_variance,
+)
 
 __all__ = ["interval_of", "mean_of", "reasoned_error", "spread", "variance_of"]
 
@@ -52,28 +57,33 @@ def reasoned_error(
     )
 
 
-def spread(n_correct: Codes, k: Codes) -> tuple[float, str]:
-    """Unbiased sigma^2, or NaN and why it is not identified."""
+def spread(n_correct: Codes, k: Codes) -> tuple[float, float, str]:
+    """Sigma^2, how much of it rests on borrowed noise, and why it is not identified if so (NaN)."""
     if len(k) < 2:
-        return math.nan, "sigma is not identified: it needs two prompts, there is one"
+        return math.nan, 0.0, "sigma is not identified: it needs two prompts, there is one"
     if k.max() < 2:
-        return math.nan, (
-            "sigma is not identified: every prompt has one generation (k = 1), so difficulty and "
-            "luck cannot be told apart; generate at least twice for some prompts"
+        return (
+            math.nan,
+            0.0,
+            (
+                "sigma is not identified: every prompt has one generation (k = 1), so difficulty "
+                "and luck cannot be told apart; generate at least twice for some prompts"
+            ),
         )
     noise = within_variance(n_correct, k) / k
-    return variance_of(n_correct / k) - float(noise.mean()), ""
+    borrowed = float((k == 1).mean()) * min(most_within(n_correct, k), 0.25)
+    return variance_of(n_correct / k) - float(noise.mean()), borrowed, ""
 
 
 def interval_of(
     mean: float, error: float, units: int, prob: float, limits: tuple[float, float]
 ) -> tuple[float, float]:
-    """Normal interval within the limits; a bound from the number of units where the error is 0."""
+    """Student t interval within the limits, units - 1 degrees of freedom; a bound of error 0."""
     check_prob(prob)
     low, high = limits
     tail = (1 - prob) / 2
     if math.isnan(error) or error == 0.0:
         other = 1 - tail ** (1 / units)
         return mean * (1 - other) + low * other, mean * (1 - other) + high * other
-    half = float(-ndtri(tail)) * error
+    half = float(-stats.t.ppf(tail, units - 1)) * error
     return max(mean - half, low), min(mean + half, high)

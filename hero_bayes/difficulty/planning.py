@@ -78,7 +78,9 @@ def plan(
     -----
     The standard error is sqrt(sigma^2 / n + (mu - mu^2 - sigma^2) / (n k)), Lemma 2.1 of [1]_; for
     related prompts sigma^2 is inflated by their design effect. Draws are those of the fit, or 1,000
-    of a Bayesian bootstrap over prompts; the standard error of a fit is the median over draws.
+    of a Bayesian bootstrap over prompts, or over groups, where the design effect is drawn too; the
+    standard error of a fit is the median over draws. Of few groups designs are planned with care:
+    an assurance of 0.9 is kept in some 0.92 to 0.99 of pilots.
 
     References
     ----------
@@ -100,10 +102,7 @@ def plan(
     sizes = whole_numbers(k, "k")
     known = variances(source, model, random_seed)
     if not known.identified and sizes != (1,):
-        raise Refusal(
-            "sigma is unknown with one generation per prompt, so designs with other k cannot be "
-            "planned; ask for k=1, or generate some prompts at least twice"
-        )
+        raise Refusal(known.reason)
     if n is not None:
         designs = [(size, count) for size in sizes for count in whole_numbers(n, "n")]
     elif target_se is not None:
@@ -157,9 +156,7 @@ def best_k(source: Source, cost: Mapping[str, float], model: str | None = None) 
     prompt, generation = _prices(cost)
     known = variances(source, model)
     if not known.identified:
-        raise Refusal(
-            "sigma is unknown with one generation per prompt; generate some prompts at least twice"
-        )
+        raise Refusal(known.reason)
     between = known.per_prompt(np.inf)
     if generation == 0.0 or between == 0.0:
         return float("inf")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from hero_bayes.data.generations import Generations
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_seed",
     "group_codes",
     "mean_over_prompts",
+    "score_draws",
     "squared_error",
     "whole_numbers",
     "within_variance",
@@ -30,6 +31,8 @@ Codes = NDArray[np.int64]
 
 #: Largest number of prompts or generations that is understood.
 MOST = 10**12
+#: Normal variates held at once, and how little equal means differ.
+AT_ONCE, EQUAL = 5_000_000, 1e-12
 
 
 @dataclass(frozen=True)
@@ -100,14 +103,30 @@ def within_variance(n_correct: Codes, k: Codes) -> Floats:
     -------
     float64 array (prompt)
         k / (k - 1) p-hat (1 - p-hat). A prompt with one generation has no estimate of its own and
-        gets the mean of the others (NaN if there are none).
+        gets the mean of the others (NaN if there are none), but no more than `most_within`.
     """
     share = n_correct / k
     own = share * (1.0 - share) * k / np.maximum(k - 1, 1)
     several = k > 1
     if several.all():
         return own
-    return np.where(several, own, own[several].mean() if several.any() else np.nan)
+    if not several.any():
+        return np.full(len(k), np.nan)
+    return np.where(several, own, min(float(own[several].mean()), most_within(n_correct, k)))
+
+
+def most_within(n_correct: Codes, k: Codes) -> float:
+    """The largest mean of p (1 - p) that prompts with one generation can have; 0 without any.
+
+    It is s (1 - s), s their share correct, drawn towards one half by three standard errors (nine
+    more prompts, half of them correct); a single prompt bounds nothing.
+    """
+    once = k == 1
+    size = int(once.sum())
+    if size < 2:
+        return float("inf") if size else 0.0
+    share = float(n_correct[once].sum() + 4.5) / (size + 9.0)
+    return share * (1.0 - share) * size / (size - 1)
 
 
 def squared_error(values: Floats, group: Codes) -> float:
@@ -178,6 +197,66 @@ def mean_over_prompts(values: Floats, group: Codes, prob: float = 0.95) -> Promp
     quantile = float(stats.t.ppf(0.5 + prob / 2.0, n_groups - 1))
     low, high = _wilson(value, inverse * quantile**2)
     return PromptMean(value, variance**0.5, low, high)
+
+
+def score_draws(
+    shares: Sequence[Floats], units: Sequence[Codes], n_draws: int, rng: np.random.Generator
+) -> Floats:
+    """Draws of mean scores over new prompts, whatever the law of difficulty.
+
+    Parameters
+    ----------
+    shares : sequence of float64 array (prompt)
+        Of every model, the share correct of its prompts.
+    units : sequence of int64 array (prompt)
+        Which unit (prompt, or group of related prompts) each is of, alike for all models.
+    n_draws : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    float64 array (draw, model)
+
+    Notes
+    -----
+    A mean v with squared standard error SE^2 over G units is worth m = v (1 - v) / SE^2 coin flips:
+    it is Beta(m v + 1/2, m (1 - v) + 1/2), with m times chi^2_{G-1} / (G - 1) because SE is
+    estimated, so that its tails are those of Student's t. The sample variance says little where
+    only d units are away from 0 (or from 1): 1/m is averaged with 1/G, weights d^2 and 1. At 0 %
+    and 100 % m = G. Scores of several models share the normal variates of their units, so that
+    prompts hard for both do not widen a difference.
+    """
+    n_units = max(int(unit.max()) for unit in units) + 1
+    parts, deviation = [], np.zeros((n_units, len(shares)))
+    for place, (share, unit) in enumerate(zip(shares, units, strict=True)):
+        value = min(max(float(share.mean()), 0.0), 1.0)
+        size = np.bincount(unit, minlength=n_units)
+        own = np.flatnonzero(size)
+        of_unit = np.bincount(unit, share, n_units)[own]
+        deviation[own, place] = of_unit - size[own] * value
+        length = float(np.linalg.norm(deviation[:, place]))
+        constant = length <= EQUAL * n_units or not 0.0 < value < 1.0
+        deviation[:, place] = 0.0 if constant else deviation[:, place] / length
+        inverse = 1.0 / len(own)
+        away = float(min((of_unit > 0.0).sum(), (of_unit < size[own]).sum()))
+        if not constant and away and len(own) > 1:
+            squared = (length / len(share)) ** 2 * len(own) / (len(own) - 1)
+            weight = away**2
+            inverse = (weight * squared / (value * (1.0 - value)) + inverse) / (weight + 1.0)
+        parts.append((value, 1.0 / inverse, max(len(own) - 1, 1), constant))
+    normal, step = np.empty((n_draws, len(shares))), max(1, AT_ONCE // n_units)
+    for begin in range(0, n_draws, step):
+        rows = slice(begin, min(begin + step, n_draws))
+        normal[rows] = rng.standard_normal((rows.stop - begin, n_units)) @ deviation
+    uniform, scores = rng.random(n_draws), np.empty((n_draws, len(shares)))
+    for place, (value, trials, freedom, constant) in enumerate(parts):
+        if constant:
+            normal[:, place] = rng.standard_normal(n_draws)
+        drawn = trials * stats.chi2.ppf(uniform, freedom) / freedom
+        level = special.ndtr(normal[:, place])
+        yes, no = drawn * value + 0.5, drawn * (1.0 - value) + 0.5
+        scores[:, place] = special.betaincinv(yes, no, level)
+    return scores
 
 
 def _wilson(value: float, ratio: float) -> tuple[float, float]:

@@ -22,6 +22,8 @@ from hero_bayes.errors import DataError
 __all__ = ["ReviewList", "review_list"]
 
 SHOWN = 10
+#: With keys swapped on purpose, expected and true numbers of wrong keys differ by up to this.
+MISCALIBRATION = 2.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class ReviewList:
     error_rate : float
         Expected share of wrong keys; NaN without answers.
     error_rate_interval : tuple of float
-        Its 95 % interval.
+        Its 95 % interval, twice as far either way as the model says: with keys swapped on purpose
+        the model was off by 0.57 to 1.67 times.
     warnings : tuple of str
         What the list cannot tell.
     """
@@ -169,7 +172,8 @@ def review_list(
             chance, rate = np.zeros(data.n_prompts), (0.0, (0.0, 0.0))
         else:
             fit = fit_keys(key_counts(tallied), prior, look_alike, random_seed)
-            chance, rate = fit.p_key_wrong, (fit.error_rate[0], fit.error_rate[1:])
+            chance, (mean, low, high) = fit.p_key_wrong, fit.error_rate
+            rate = (mean, (low / MISCALIBRATION, min(high * MISCALIBRATION, 1.0)))
     else:
         cells, table = None, by_score(data)
         chance = np.zeros(data.n_prompts) if key_exact else np.full(data.n_prompts, np.nan)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hero_bayes.data.generations import Generations
+from hero_bayes.data.identifiers import number_of
 from hero_bayes.difficulty.moment_parts import (
     interval_of,
     mean_of,
@@ -48,13 +49,16 @@ class Moments:
     identified : bool
         Whether sigma is.
     reason : str
-        Why something is NaN, or why an interval is no normal one; "" if all is well.
+        Why something is NaN, or why an interval is no Student t one; "" if all is well.
     model : str
         Whose moments these are.
     clustered : bool
         Whether related prompts were taken as one unit.
     n_groups : int
         Number of units that the standard error counts as independent.
+    borrowed : float
+        How far sigma_squared may be off because prompts with one generation take their noise from
+        the others; 0 where none has.
     """
 
     mu: float
@@ -73,9 +77,10 @@ class Moments:
     model: str
     clustered: bool
     n_groups: int
+    borrowed: float = 0.0
 
     def interval(self, prob: float = 0.95) -> tuple[float, float]:
-        """Normal interval of mu, cut to [0, 1]; never of width zero.
+        """Student t interval of mu, cut to [0, 1]; never of width zero.
 
         Parameters
         ----------
@@ -84,11 +89,13 @@ class Moments:
 
         Notes
         -----
+        The degrees of freedom are the prompts (or groups of related ones) less one.
+
         Where all prompts have the same mean c (all correct, say), the standard error is 0 or
         unknown and says nothing. The share of prompts that would behave otherwise is then at most
         u = 1 - ((1 - prob)/2)^(1/n), exactly, and mu is within c (1 - u) and c (1 - u) + u. At
         c = 0 and c = 1 this is the interval of Clopper and Pearson over n prompts (groups).
-        Near 0 and 1 a normal interval over few unlike prompts is too narrow: fit a model there.
+        Near 0 and 1 such an interval over few unlike prompts is too narrow: fit a model there.
 
         Examples
         --------
@@ -131,8 +138,11 @@ def moments(generations: Generations | pd.DataFrame, model: str | None = None) -
       with several epochs;
     - sigma^2 = s2 - mean of v_i, v_i an unbiased estimate of the sampling variance of p_hat_i:
       p_hat_i (1 - p_hat_i) / (k_i - 1), and for prompts with one generation the mean over the
-      others of p_hat_i (1 - p_hat_i) k_i / (k_i - 1). The first kind assumes nothing on k_i; the
-      second that prompts with one generation are like the others;
+      others of p_hat_i (1 - p_hat_i) k_i / (k_i - 1), at most what their own share correct
+      allows, and ``reason`` says so. The first kind assumes nothing on k_i; the
+      second that prompts with one generation are like the others. Where sampling stopped at an
+      outcome (``informative_k``) neither holds: p_hat_i is then the share of the generations before
+      it, which is unbiased, and sigma is not identified;
     - between = sigma^2 / n and within = s2 / n - sigma^2 / n, which for equal k estimates
       (mu - mu^2 - sigma^2) / (n k) (Lemma 2.1 of [1]_).
 
@@ -157,12 +167,25 @@ def moments(generations: Generations | pd.DataFrame, model: str | None = None) -
     """
     data = as_generations(generations)
     cells = data.cells_of(model)
-    p_hat, k = data.p_hat[cells], data.k[cells]
+    p_hat, k = data.fair_share[cells], data.k[cells]
+    rule = data.stopping[data.model_idx[cells[0]]]
     group, clustered = group_codes(data, cells), data.prompt_group is not None
     n = len(p_hat)
     mu = mean_of(p_hat)
     squared, why_error = reasoned_error(p_hat, group, clustered)
-    sigma_squared, why_sigma = spread(data.n_correct[cells], k)
+    sigma_squared, borrowed, why_sigma = spread(data.n_correct[cells], k)
+    if rule is not None:
+        sigma_squared, borrowed = math.nan, 0.0
+        why_sigma = (
+            f"sampling stopped once {rule.when}: mu leaves out the generation that ended a prompt, "
+            "and sigma is not identified without a law (hb.difficulty.fit)"
+        )
+    once, why_borrowed = int((k == 1).sum()), ""
+    if borrowed > 0.0:
+        why_borrowed = (
+            f"sigma takes {number_of(once, 'prompt')} with one generation to be as noisy as the "
+            f"others: that may move sigma^2 by {borrowed:.2g}"
+        )
     within = (variance_of(p_hat) - sigma_squared) / n
     between = squared - within
     room = mu - mu * mu
@@ -180,10 +203,11 @@ def moments(generations: Generations | pd.DataFrame, model: str | None = None) -
         n_generations=int(k.sum()),
         k=(int(k.min()), int(k.max())),
         identified=not why_sigma,
-        reason="; ".join(filter(None, (why_error, why_sigma, why_icc))),
+        reason="; ".join(filter(None, (why_error, why_sigma, why_borrowed, why_icc))),
         model=str(data.models[data.model_idx[cells[0]]]),
         clustered=clustered,
         n_groups=int(group.max()) + 1,
+        borrowed=borrowed,
     )
 
 

@@ -80,8 +80,8 @@ def shape_table(fit: Fits, prob: float = 0.9) -> pd.DataFrame:
     DataFrame
         One row a (source,) model: ``model``, ``shape`` ("beta" or "logit_normal"); ``mu``,
         ``sigma``, ``icc`` = sigma^2 / (mu - mu^2), ``share_below_0.01`` and ``share_above_0.99``
-        (shares of prompts), each a posterior mean with ``_low`` and ``_high``. Of a fit with
-        prompt groups, ``mu`` is that of the law (``mu_law``), which takes prompts as unrelated.
+        (shares of prompts), each a posterior mean with ``_low`` and ``_high``. ``mu`` is
+        that of the law (``mu_law`` of the fit), right only if the law fits (``hb.diagnose``).
 
     Raises
     ------

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.panel import Panel, align
+from hero_bayes.data.panel import Panel, align, swap_hint
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import em_kernels, kernels
-from hero_bayes.estimators.information import labeler_covariance
+from hero_bayes.estimators.information import Interior, interior_parameters, labeler_covariance
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -31,7 +31,7 @@ class AnchorData:
     """All items that inform the labelers: history, then the current items with gold.
 
     ``group_idx`` is the history group, or -1 for a current item with gold: its class is known, and
-    the prevalence of its own round is estimated elsewhere.
+    the prevalence of its own round is estimated elsewhere. ``hint`` is added to a refusal.
     """
 
     item_ptr: IntArray
@@ -40,6 +40,7 @@ class AnchorData:
     group_idx: IntArray
     n_labelers: int
     n_groups: int
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ class Anchored:
     converged: bool
 
     @cached_property
+    def interior(self) -> Interior:
+        """The parameters with those on the boundary moved inside."""
+        return interior_parameters(
+            self.data, self.sensitivity, self.specificity, self.history_prevalence
+        )
+
+    @cached_property
     def covariance(self) -> tuple["FloatArray | LinearOperator", tuple[str, ...]]:
         """Covariance of (sensitivity, specificity) and remarks on how it was had."""
         return labeler_covariance(
@@ -113,6 +121,7 @@ def anchor_data(panel: Panel) -> AnchorData:
         ).astype(np.int32),
         n_labelers=len(panel.labelers),
         n_groups=history.n_groups,
+        hint=swap_hint(history, panel.current),
     )
 
 
@@ -137,6 +146,7 @@ def gold_rates(data: AnchorData) -> GoldRates:
                 f"no labeled item with gold {truth}: the {n_gold} gold labels cannot anchor both "
                 "sensitivity and specificity. Add expert labels until both classes occur, or use "
                 'method="dawid_skene" or "majority_vote", which need no gold (and correct no bias).'
+                + (data.hint and f" Note: {data.hint}")
             )
     right_positive, right_negative = counts[1, 1::2], counts[0, 0::2]
     return GoldRates(

@@ -1,7 +1,7 @@
 """Two accounts of the labelers, averaged by what held-out gold says of them.
 
 Either labelers err independently given the truth (HERO-1), or they may share errors (the anchored
-tilt). Gold that neither saw decides how far each is believed.
+tilt). The labels themselves, and gold that neither saw, decide how far each is believed.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
-from hero_bayes.estimators.fallible_anchor import anchor_fallible
+from hero_bayes.estimators.fallible_anchor import GOLD, anchor_fallible
 from hero_bayes.estimators.gold_error import EXACT, GoldError
 from hero_bayes.estimators.independent import (
     IndependentDraws,
@@ -24,14 +24,16 @@ from hero_bayes.estimators.independent import (
     rate_draws,
 )
 from hero_bayes.estimators.item_scores import ItemScores
+from hero_bayes.estimators.kernels import sum_by_item
 from hero_bayes.estimators.tilt import TiltDraws, tilt
 
 __all__ = ["AveragedDraws", "average", "held_out_log_score"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
 
-#: Prior probability that labelers err independently: neither account is favoured.
-PRIOR_INDEPENDENT = 0.5
+#: Prior probability that labelers err independently.
+PRIOR_INDEPENDENT = 0.1
 #: Draws of the labelers' rates over which a held-out gold item is predicted.
 HELD_OUT_DRAWS = 100
 #: A single held-out gold item counts for no less than this probability.
@@ -57,6 +59,8 @@ class AveragedDraws:
         Posterior probability of independent errors.
     log_score_independent, log_evidence_shared : float
         Log density of the gold under either account.
+    log_labels_independent : float
+        Log Bayes factor of the labels for independent errors.
     notes : tuple of str
     gold_error : float array (draw,), optional
         P(gold != truth); None where gold is exact.
@@ -71,6 +75,7 @@ class AveragedDraws:
     probability_independent: float
     log_score_independent: float
     log_evidence_shared: float
+    log_labels_independent: float
     notes: tuple[str, ...]
     gold_error: FloatArray | None = None
 
@@ -80,9 +85,16 @@ class AveragedDraws:
 
         Exact gold is not looked at; fallible gold is one more label.
         """
-        ratio = self.tilt.log_ratio
+        return self.log_ratio_at(np.arange(self.independent.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
+        alone = self.independent[draw_idx]
+        ratio = np.empty((draw_idx.size, self.tilt.scores.panel.current.n_items))
+        ratio[~alone] = self.tilt.log_ratio_at(draw_idx[~alone])
         if self.plain is not None:
-            ratio[self.independent] = self.plain.log_ratio
+            place = np.cumsum(self.independent) - 1
+            ratio[alone] = self.plain.log_ratio_at(place[draw_idx[alone]])
         return ratio
 
 
@@ -120,6 +132,9 @@ def average(
 
     Notes
     -----
+    The odds of the two accounts are prior odds x Bayes factor of the labels (`label_evidence`) x
+    Bayes factor of the gold given the labels.
+
     The log density of gold under independent errors is the sum of log P(gold_i | labels_i),
     averaged over draws of the rates from a fit that saw no item of i's fold; under shared errors it
     is the evidence of the calibrated scores, averaged over the scores. Both are densities of the
@@ -142,9 +157,10 @@ def average(
     chances, notes = held_out_chances(shared.scores, history, current, gold_error)
     by_rate = log_scores(chances, gold_error)
     score = -np.inf if notes else mean_log_score(by_rate)
+    by_labels = label_evidence(anchored)
     with np.errstate(divide="ignore"):
-        odds = np.log(prior) - np.log1p(-prior) + score - evidence
-    probability = float(expit(odds))
+        odds = np.log(prior) - np.log1p(-prior) + by_labels + score - evidence
+    probability = 0.0 if notes else float(expit(odds))
     rng = np.random.default_rng([random_seed, 1])
     independent = rng.permutation(np.arange(n_draws) < round(probability * n_draws))
     prevalence, item_rate = shared.prevalence.copy(), shared.item_rate.copy()
@@ -167,6 +183,7 @@ def average(
         probability_independent=probability,
         log_score_independent=score,
         log_evidence_shared=evidence,
+        log_labels_independent=by_labels,
         notes=(*shared.scores.notes, *notes),
         gold_error=rates,
     )
@@ -188,6 +205,40 @@ def anchor_with(history: Labels, current: Labels, gold_error: GoldError) -> Anch
     if gold_error.exact:
         return anchor(history, current)
     return anchor_fallible(history, current, gold_error)
+
+
+def label_evidence(anchored: Anchored) -> float:
+    """Log Bayes factor of the labels alone for independent errors against shared ones.
+
+    Labels of one item that go together more than the truth explains speak for shared errors. With
+    residuals e_ij = label - P(label 1 | class) at the rates of independent errors, the score of a
+    covariance that all pairs of labels have within a class is, for item i, t_i = sum over classes
+    of P(class | labels) sum_{j<k} e_ij e_ik, and z = sum t_i / sqrt(sum (t_i - mean t)^2) is
+    standard normal where errors are independent [1]_. With a prior on the covariance that is worth
+    one item, log BF = log(n) / 2 - max(z, 0)^2 / 2 over the n items of two labels or more [2]_.
+    Fewer than two such items say nothing, and the labels of one judge never do.
+
+    References
+    ----------
+    .. [1] Rao, C. R. (1948). Large sample tests of statistical hypotheses concerning several
+       parameters. Proceedings of the Cambridge Philosophical Society 44, 50-57.
+    .. [2] Kass, R. E., Wasserman, L. (1995). A reference Bayesian test for nested hypotheses and
+       its relationship to the Schwarz criterion. JASA 90, 928-934.
+    """
+    data = anchored.data
+    at = anchored.interior
+    counts = np.repeat(anchored.panel.labelers != GOLD, 2).astype(float)
+    label = np.tile([0.0, 1.0], at.sensitivity.size)
+    score = np.zeros(at.truth.size)
+    for one, of_class in ((1.0 - at.specificity, 1.0 - at.truth), (at.sensitivity, at.truth)):
+        residual = counts * (label - np.repeat(one, 2))
+        whole = sum_by_item(data.item_ptr, data.code, residual)
+        score += of_class * (whole**2 - sum_by_item(data.item_ptr, data.code, residual**2)) / 2.0
+    score = score[sum_by_item(data.item_ptr, data.code, counts) >= 2.0]
+    if score.size < 2 or np.ptp(score) == 0.0:
+        return 0.0
+    z = score.sum() / (score.std() * np.sqrt(score.size))
+    return float(0.5 * np.log(score.size) - 0.5 * max(z, 0.0) ** 2)
 
 
 def held_out_log_score(

@@ -23,7 +23,14 @@ from hero_bayes.estimators.tilt import (
     tilt,
     tilt_draws,
 )
-from hero_bayes.estimators.tilt_parts import dealt, draw_round
+from hero_bayes.estimators.tilt_parts import (
+    ITEM_LIMIT,
+    counted,
+    dealt,
+    draw_cells,
+    draw_round,
+    kinds,
+)
 
 __all__ = ["FORMS", "BinDraws", "bin_draws", "only", "scored_draws"]
 
@@ -43,22 +50,29 @@ class BinDraws(TiltDraws):
 
     Attributes
     ----------
-    item_log_ratio : float array (draw, current item)
-        Log-likelihood ratio of each item's bin.
+    bin_log_ratio : tuple of float array (draw of the score, bin)
+        Log-likelihood ratio of each bin, by score.
+    item_bin : int array (score, current item)
     n_bins : int array (score,)
         Bins of each score.
     """
 
-    item_log_ratio: FloatArray
+    bin_log_ratio: tuple[FloatArray, ...]
+    item_bin: IntArray
     n_bins: IntArray
 
-    @property
-    def log_ratio(self) -> FloatArray:
-        """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); gold is not looked at.
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """Log-likelihood ratios of chosen draws; gold is not looked at.
 
         0 for an item without a label of a known labeler.
         """
-        return self.item_log_ratio
+        ratio = np.zeros((draw_idx.size, self.scores.panel.current.n_items))
+        for c, by_bin in enumerate(self.bin_log_ratio):
+            rows = np.flatnonzero(self.component[draw_idx] == c)
+            place = np.cumsum(self.component == c)[draw_idx[rows]] - 1
+            ratio[rows] = by_bin[place][:, self.item_bin[c]]
+        ratio[:, ~self.scores.current_used] = 0.0
+        return ratio
 
 
 def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Generator) -> BinDraws:
@@ -95,7 +109,8 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
     component = rng.permutation(np.repeat(np.arange(len(found)), dealt(weight, n_draws)))
     intercept, slope = np.empty((2, n_draws))
     alpha, history_prevalence = np.empty((2, n_draws, len(gold_groups)))
-    item_log_ratio = np.zeros((n_draws, now.n_items))
+    item_bin = np.stack([one.bins.of(s) for one, s in zip(found, scores.current, strict=True)])
+    bin_log_ratio = []
     negative = np.empty(len(found))
     for c, one in enumerate(found):
         rows = np.flatnonzero(component == c)
@@ -106,10 +121,9 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         slope[rows], intercept[rows] = fitted_line(ratio[head], one)
         alpha[rows] = intercept[rows][:, None] + logit(q[head])
         history_prevalence[rows] = q[head]
-        by_item = ratio[head][:, one.bins.of(scores.current[c])]
-        item_log_ratio[rows] = np.where(scores.current_used, by_item, 0.0)
-    prevalence, item_rate = _current(item_log_ratio, now, rng)
-    return BinDraws(
+        bin_log_ratio.append(ratio[head])
+    prevalence, item_rate = np.empty((2, n_draws, now.n_groups))
+    draws = BinDraws(
         scores=scores,
         groups=tuple(now.groups("current")),
         gold_groups=gold_groups,
@@ -124,9 +138,12 @@ def bin_draws(scores: ItemScores, *, n_draws: int = 1_000, rng: np.random.Genera
         log_evidence=log_evidence,
         negative_slope=negative,
         effective_size=np.full(len(found), float(n_draws)),
-        item_log_ratio=item_log_ratio,
+        bin_log_ratio=tuple(bin_log_ratio),
+        item_bin=item_bin,
         n_bins=np.array([one.bins.n_bins for one in found]),
     )
+    _fill_current(draws, rng)
+    return draws
 
 
 def _posteriors(scores: ItemScores) -> tuple[list[BinPosterior], tuple[str, ...]]:
@@ -140,24 +157,31 @@ def _posteriors(scores: ItemScores) -> tuple[list[BinPosterior], tuple[str, ...]
     return found, tuple(names[g] for g in present)
 
 
-def _current(
-    item_log_ratio: FloatArray, current: Labels, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Prevalence and item rate (draw, group) given each draw's log ratios."""
-    prevalence, item_rate = np.empty((2, len(item_log_ratio), current.n_groups))
-    for d, row in enumerate(item_log_ratio):
-        at_prevalence, at_item = rng.random(current.n_groups), rng.random(current.n_items)
+def _fill_current(draws: BinDraws, rng: np.random.Generator) -> None:
+    """Draw prevalence and item rate given each draw's log ratios; many items by their bins."""
+    now, used = draws.scores.panel.current, draws.scores.current_used
+    if now.n_items > ITEM_LIMIT:
+        for c, by_bin in enumerate(draws.bin_log_ratio):
+            rows = np.flatnonzero(draws.component == c)
+            kind = (2 * kinds(now) + used) * draws.n_bins[c] + draws.item_bin[c]
+            _, count, first = counted(np.zeros(now.n_items), kind)
+            ratio = np.where(used[first], by_bin[:, draws.item_bin[c][first]], 0.0)
+            draws.prevalence[rows], draws.item_rate[rows] = draw_cells(
+                ratio, now.gold[first], True, now.group_idx[first], count, now.n_groups, rng
+            )
+        return
+    for d, row in enumerate(draws.log_ratio):
+        at_prevalence, at_item = rng.random(now.n_groups), rng.random(now.n_items)
         draw_round(
             row,
-            current.gold,
+            now.gold,
             True,
-            current.group_idx,
+            now.group_idx,
             at_prevalence,
             at_item,
-            prevalence[d],
-            item_rate[d],
+            draws.prevalence[d],
+            draws.item_rate[d],
         )
-    return prevalence, item_rate
 
 
 def only(scores: ItemScores, name: str) -> ItemScores:

@@ -7,10 +7,11 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import START_LIMITS, AnchorData, label_codes, run_em
-from hero_bayes.estimators.information import parameter_covariance
+from hero_bayes.estimators.information import interior_parameters, parameter_covariance
 from hero_bayes.estimators.prevalence import group_evidence
+from hero_bayes.estimators.report import edge_note, rates_at_edge
 from hero_bayes.estimators.result import Estimate
-from hero_bayes.estimators.score import Profile, interior
+from hero_bayes.estimators.score import Profile, interior, solve
 
 #: Two latent classes are not identified by fewer labels on an item, short of gold.
 LABELS_TO_IDENTIFY = 3
@@ -107,31 +108,40 @@ def dawid_skene(current: Labels, group: str, group_position: int, item_idx: np.n
     unit = np.zeros(covariance.shape[0])
     unit[position] = 1.0
     variance = float(unit @ (covariance @ unit))
-    evidence = group_evidence(current, item_idx, sensitivity, specificity)
+    at = interior_parameters(data, sensitivity, specificity, prevalence)
+    evidence = group_evidence(current, item_idx, at.sensitivity, at.specificity)
+    centre, _ = solve(evidence.log_ratio)
+    at_edge = rates_at_edge(current.labelers, at, evidence.labeler_idx)
     floor = 2.0 * kernels.FLOOR
     raw = float(prevalence[group_position])
     value = 0.0 if raw < floor else 1.0 if raw > 1.0 - floor else raw
     n = evidence.n_items
-    psi = np.asarray(kernels.psi_array(evidence.log_ratio, interior(value, n)))
+    psi = np.asarray(kernels.psi_array(evidence.log_ratio, interior(centre, n)))
     scale = 1.0 / (n * max(float(np.mean(psi**2)), 1e-300)) / variance
     labelers = pd.Index(current.labelers, name="labeler")
-    notes = ["no gold and no history: the labelers' common errors pass for truth", *remarks]
+    notes = [
+        "no gold and no history: the labelers' common errors pass for truth",
+        *edge_note(at_edge, centre),
+        *remarks,
+    ]
     if not converged:
         notes.append(f"the EM stopped after {iterations} iterations before it converged")
     return Estimate(
         value=value,
-        standard_error=float(np.sqrt(variance)),
+        standard_error=float(np.sqrt(variance + (value - centre) ** 2)),
         method="dawid_skene",
         estimand="item_rate",
         group=group,
         notes=tuple(notes),
         details={
             "boundary": {0.0: "lower", 1.0: "upper"}.get(value),
+            "rates_at_edge": tuple(at_edge),
+            "centre": centre,
             "n_items": n,
             "sensitivity": pd.Series(sensitivity, labelers, name="sensitivity"),
             "specificity": pd.Series(specificity, labelers, name="specificity"),
             "iterations": iterations,
             "converged": converged,
         },
-        _interval=Profile(evidence.log_ratio, 0.0, value, scale).interval,
+        _interval=Profile(evidence.log_ratio, 0.0, centre, scale, value).interval,
     )

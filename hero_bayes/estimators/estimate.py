@@ -239,8 +239,10 @@ def compare_methods(
     Returns
     -------
     DataFrame
-        Columns ``group, method, estimand, estimate, standard_error, lower, upper, note``. A method
-        that cannot answer has missing numbers and the reason in ``note``.
+        Columns ``group, method, estimand, estimate, standard_error, lower, upper, note,
+        rates_at_edge``. A method that cannot answer has missing numbers and the reason in ``note``;
+        ``rates_at_edge`` counts the labelers' rates at 0 or 1, where another method is to be
+        preferred.
 
     Examples
     --------
@@ -291,7 +293,10 @@ def compare_methods(
                     "lower": low,
                     "upper": high,
                     "note": "; ".join(result.notes),
+                    "rates_at_edge": len(result.details.get("rates_at_edge", ())),
                 }
             rows.append(row)
     columns = "group method estimand estimate standard_error lower upper note".split()
-    return pd.DataFrame(rows).reindex(columns=columns)
+    table = pd.DataFrame(rows).reindex(columns=[*columns, "rates_at_edge"])
+    table["rates_at_edge"] = table["rates_at_edge"].fillna(0).astype(int)
+    return table

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.panel import Panel
+from hero_bayes.data.panel import Panel, swap_hint
 from hero_bayes.estimators.gold_error import EXACT, GoldError, log_seen, with_gold_evidence
 from hero_bayes.estimators.item_scores import vote_logit
 from hero_bayes.estimators.label_laws import (
@@ -23,6 +23,7 @@ from hero_bayes.estimators.score_calibration import FEWEST_GOLD, Calibration
 from hero_bayes.estimators.tilt_parts import current_draws, dealt, law_of_history
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer]
 
 #: The share of positives in history: Beta with both parameters at this value.
 SHARE_PRIOR = 0.25
@@ -96,11 +97,15 @@ class FallbackDraws:
     @property
     def log_ratio(self) -> FloatArray:
         """Log p(labels | y=1) - log p(labels | y=0), (draw, current item); 0 where not read."""
-        ratio = self.intercept[:, None] + self.slope[:, None] * self.score
+        return self.log_ratio_at(np.arange(self.slope.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
+        ratio = self.intercept[draw_idx, None] + self.slope[draw_idx, None] * self.score
         ratio = np.where(self.used, ratio, 0.0)
         if self.gold_error is None:
             return ratio
-        return with_gold_evidence(ratio, self.panel.current.gold, self.gold_error)
+        return with_gold_evidence(ratio, self.panel.current.gold, self.gold_error[draw_idx])
 
 
 def shortfall(panel: Panel) -> Shortfall | None:
@@ -119,6 +124,7 @@ def shortfall(panel: Panel) -> Shortfall | None:
     counts = [int((past.gold[labeled] == truth).sum()) for truth in (0, 1)]
     if min(counts) >= FEWEST_GOLD:
         return None
+    hint = swap_hint(past, now)
     lacking = " and ".join(f"gold {c}" for c in (0, 1) if counts[c] < FEWEST_GOLD)
     return Shortfall(
         "gold",
@@ -126,7 +132,8 @@ def shortfall(panel: Panel) -> Shortfall | None:
         FEWEST_GOLD,
         f"labeled history items with gold 0: {counts[0]}, with gold 1: {counts[1]}, at least "
         f"{FEWEST_GOLD} of each class needed: the labels cannot be calibrated. Add expert labels "
-        f"of {lacking} to the history; some 25 of each class make the interval useful",
+        f"of {lacking} to the history; some 25 of each class make the interval useful"
+        + (hint and f"; {hint}"),
     )
 
 

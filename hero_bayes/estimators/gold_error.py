@@ -11,6 +11,8 @@ IntArray = NDArray[np.integer]
 
 #: Error rates stay below this: beyond it gold would point the wrong way.
 LARGEST_RATE = 0.5
+#: Numbers held at once by a block of proposals.
+BLOCK = 2_000_000
 #: Points of equal prior mass at which a prior of the error rate is averaged.
 POINTS = 100
 #: The prior's curvature in an error rate is kept above this, where it is nearly flat.
@@ -151,9 +153,13 @@ class FalliblePosterior:
         z = (lines - self.mean) / self.deviation
         constant = np.log(self.deviation).sum() + 0.5 * n_lines * np.log(2.0 * np.pi)
         out = -0.5 * (z**2).sum(axis=1) - constant
-        line = lines[:, self.group_idx] + lines[:, n_lines - 1 : n_lines] * self.score
-        right = expit(np.where(self.gold == 1.0, line, -line))
-        out += np.log(rate + (1.0 - 2.0 * rate) * right).sum(axis=1)
+        size = max(1, BLOCK // max(self.score.size, 1))
+        for begin in range(0, len(lines), size):
+            rows = slice(begin, begin + size)
+            line = lines[rows][:, self.group_idx]
+            line += lines[rows, n_lines - 1 : n_lines] * self.score
+            right = expit(np.where(self.gold == 1.0, line, -line))
+            out[rows] += np.log(rate[rows] + (1.0 - 2.0 * rate[rows]) * right).sum(axis=1)
         if self.error.rate is None:
             x, e = parameters[:, -1], rate[:, 0]
             # The density of x is that of e times de/dx = e (1 - 2 e).

@@ -41,9 +41,9 @@ def gold_rates(panel: Panel, group: str, item_idx: np.ndarray) -> Estimate:
     evidence = group_evidence(panel.current, item_idx, sensitivity, specificity)
     check_evidence(evidence, panel, group)
     covariance, remarks = labeler_covariance(data, sensitivity, specificity, np.empty(0))
-    inner = interior_parameters(data, sensitivity, specificity, np.empty(0))
-    derivative_evidence = group_evidence(panel.current, item_idx, inner[0], inner[1])
-    solution = score_solution(evidence, derivative_evidence, covariance)
+    at = interior_parameters(data, sensitivity, specificity, np.empty(0))
+    inside = group_evidence(panel.current, item_idx, at.sensitivity, at.specificity)
+    solution = score_solution(evidence, inside, covariance)
     without = int(np.isnan(rates.sensitivity).sum() + np.isnan(rates.specificity).sum())
     if without:
         remarks = (*remarks, f"{without} labeler rates have no gold and take the pooled rate")
@@ -55,6 +55,7 @@ def gold_rates(panel: Panel, group: str, item_idx: np.ndarray) -> Estimate:
         method="gold_rates",
         group=group,
         evidence=evidence,
+        interior=at,
         remarks=remarks,
         details={
             "sensitivity": pd.Series(filled[0], labelers, name="sensitivity"),

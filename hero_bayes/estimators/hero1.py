@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from hero_bayes.estimators.anchored_em import Anchored
-from hero_bayes.estimators.information import interior_parameters
 from hero_bayes.estimators.prevalence import (
     GroupEvidence,
     ScoreSolution,
@@ -18,14 +17,12 @@ from hero_bayes.estimators.result import Estimate
 def anchored_evidence(
     anchored: Anchored, group: str, item_idx: np.ndarray
 ) -> tuple[GroupEvidence, GroupEvidence]:
-    """Evidence at the anchored rates, and at rates inside (0, 1) where derivatives are finite."""
+    """Evidence at the anchored rates, and at those rates moved inside (0, 1)."""
     current = anchored.panel.current
     evidence = group_evidence(current, item_idx, anchored.sensitivity, anchored.specificity)
     check_evidence(evidence, anchored.panel, group)
-    sensitivity, specificity, *_ = interior_parameters(
-        anchored.data, anchored.sensitivity, anchored.specificity, anchored.history_prevalence
-    )
-    return evidence, group_evidence(current, item_idx, sensitivity, specificity)
+    at = anchored.interior
+    return evidence, group_evidence(current, item_idx, at.sensitivity, at.specificity)
 
 
 def anchored_details(anchored: Anchored) -> dict[str, object]:
@@ -64,12 +61,8 @@ def hero1_solution(
     anchored: Anchored, group: str, item_idx: np.ndarray
 ) -> tuple[ScoreSolution, GroupEvidence, GroupEvidence]:
     """Root of the score equation with its evidence."""
-    evidence, derivative_evidence = anchored_evidence(anchored, group, item_idx)
-    return (
-        score_solution(evidence, derivative_evidence, anchored.covariance[0]),
-        evidence,
-        derivative_evidence,
-    )
+    evidence, inside = anchored_evidence(anchored, group, item_idx)
+    return score_solution(evidence, inside, anchored.covariance[0]), evidence, inside
 
 
 def hero1(anchored: Anchored, group: str, item_idx: np.ndarray) -> Estimate:
@@ -77,7 +70,8 @@ def hero1(anchored: Anchored, group: str, item_idx: np.ndarray) -> Estimate:
 
     Root m of sum_i (r_i - 1) / (m r_i + 1 - m) = 0, r_i the likelihood ratio of the labels of item
     i under the anchored rates; an item with gold contributes 1 / m or -1 / (1 - m). Assumes that
-    labelers err independently given the truth, and as they did in history.
+    labelers err independently given the truth, and as they did in history. Where a rate lies at 0
+    or 1 the interval is that of the rates moved inside (0, 1), reaching at least to m.
     """
     solution, evidence, _ = hero1_solution(anchored, group, item_idx)
     return score_estimate(
@@ -86,6 +80,7 @@ def hero1(anchored: Anchored, group: str, item_idx: np.ndarray) -> Estimate:
         method="hero1",
         group=group,
         evidence=evidence,
+        interior=anchored.interior,
         remarks=anchored_remarks(anchored),
         details=anchored_details(anchored),
     )

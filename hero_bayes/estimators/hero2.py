@@ -1,5 +1,7 @@
 """HERO-2: HERO-1 with control variates at the level of the score."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -9,12 +11,21 @@ from hero_bayes.data.shift import covariate_shift, shift_notes
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import Anchored
-from hero_bayes.estimators.control_variate import Ridge, control_variate, standardise
+from hero_bayes.estimators.control_variate import (
+    ControlVariate,
+    Ridge,
+    control_variate,
+    standardise,
+)
 from hero_bayes.estimators.hero1 import anchored_details, anchored_remarks, hero1_solution
-from hero_bayes.estimators.prevalence import score_solution
+from hero_bayes.estimators.prevalence import GroupEvidence, ScoreSolution, score_solution
 from hero_bayes.estimators.report import score_estimate
 from hero_bayes.estimators.result import Estimate
 from hero_bayes.estimators.score import interior
+from hero_bayes.words import number_of
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 FloatArray = NDArray[np.float64]
 
@@ -32,10 +43,58 @@ def size_note(shrink: str, n_history: int, n_current: int) -> tuple[str, ...]:
     """With the paper's factor and a short history the adjustment does not pay."""
     if shrink == "paper" and n_history <= n_current:
         return (
-            f'history has {n_history} items and the current group {n_current}: with shrink="paper" '
-            'the noise of the historical covariate mean undoes the gain; use shrink="optimal"',
+            f"history has {number_of(n_history, 'item')} and the current group {n_current}: with "
+            'shrink="paper" the noise of the historical covariate mean undoes the gain; use '
+            'shrink="optimal"',
         )
     return ()
+
+
+def adjusted_solution(
+    hero1: tuple[ScoreSolution, GroupEvidence, GroupEvidence],
+    covariance: "FloatArray | LinearOperator",
+    x: FloatArray,
+    past: FloatArray,
+    weight: FloatArray,
+    *,
+    ridge: Ridge,
+    factor: float,
+    cross_fit: bool | None,
+) -> tuple[ScoreSolution, ControlVariate]:
+    """HERO-1 adjusted to the weighted mean of past covariates, and the adjustment of its point.
+
+    The scores at the estimated rates and at the rates inside (0, 1) are each adjusted at their own
+    root of HERO-1.
+    """
+    first, evidence, inside = hero1
+    n = x.shape[0]
+    now, target = standardise(x, np.full(n, 1.0 / n)), weight @ past
+    at_value, at_centre = (
+        control_variate(
+            now,
+            np.asarray(kernels.psi_array(log_ratio, interior(root, n))),
+            target,
+            ridge=ridge,
+            factor=factor,
+            cross_fit=cross_fit,
+        )
+        for log_ratio, root in (
+            (evidence.log_ratio, first.value),
+            (inside.log_ratio, first.centre),
+        )
+    )
+    part = past @ at_centre.gamma
+    variance = float(weight @ (part - weight @ part) ** 2)
+    solution = score_solution(
+        evidence,
+        inside,
+        covariance,
+        point_shift=at_value.shift,
+        shift=at_centre.shift,
+        residual_variance=at_centre.residual_variance,
+        covariate_variance=factor**2 * variance * float(weight @ weight),
+    )
+    return solution, at_value
 
 
 def hero2(
@@ -60,41 +119,34 @@ def hero2(
             "hero2 needs covariates: declare them with Labels.from_frames(..., covariates=[...]) "
             'in both history and current, or use method="hero1"'
         )
-    first, evidence, derivative_evidence = hero1_solution(anchored, group, item_idx)
+    first, evidence, inside = hero1_solution(anchored, group, item_idx)
     x = design.current[item_idx]
     n, n_history = x.shape[0], design.history.shape[0]
     if ridge == 0 and len(design.names) >= n - 1:
         raise Refusal(
-            f"{len(design.names)} covariates on {n} items fit any scores exactly at ridge=0; use "
-            'ridge="cv", or fewer covariates'
+            f"{number_of(len(design.names), 'covariate')} on {number_of(n, 'item')} fit any "
+            'scores exactly at ridge=0; use ridge="cv", or fewer covariates'
         )
-    psi = np.asarray(kernels.psi_array(evidence.log_ratio, interior(first.value, n)))
     factor = shrink_factor(shrink, n_history, n)
-    adjustment = control_variate(
-        standardise(x, np.full(n, 1.0 / n)),
-        psi,
-        design.history.mean(axis=0),
+    solution, adjustment = adjusted_solution(
+        (first, evidence, inside),
+        anchored.covariance[0],
+        x,
+        design.history,
+        np.full(n_history, 1.0 / n_history),
         ridge=ridge,
         factor=factor,
         cross_fit=cross_fit,
     )
-    history_variance = float(np.var(design.history @ adjustment.gamma))
-    solution = score_solution(
-        evidence,
-        derivative_evidence,
-        anchored.covariance[0],
-        shift=adjustment.shift,
-        residual_variance=adjustment.residual_variance,
-        covariate_variance=factor**2 * history_variance / n_history,
-    )
     shift = covariate_shift(design.history, x, design.names)
-    saved = 1.0 - solution.standard_error**2 / first.standard_error**2
+    saved = 1.0 - solution.variance / first.variance
     return score_estimate(
         solution,
         anchored.panel,
         method="hero2",
         group=group,
         evidence=evidence,
+        interior=anchored.interior,
         remarks=(
             *shift_notes(shift),
             *size_note(shrink, n_history, n),

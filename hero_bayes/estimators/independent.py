@@ -9,9 +9,8 @@ from scipy.special import expit, logit
 from hero_bayes.data.labels import Labels
 from hero_bayes.estimators.anchored_em import Anchored, label_codes
 from hero_bayes.estimators.fallible_anchor import GOLD
-from hero_bayes.estimators.information import interior_parameters
 from hero_bayes.estimators.kernels import log_ratio_table, sum_by_item
-from hero_bayes.estimators.tilt_parts import draw_round
+from hero_bayes.estimators.tilt_parts import ITEM_LIMIT, counted, draw_cells, draw_round, kinds
 from hero_bayes.estimators.wide_information import wide_deviations
 
 __all__ = ["IndependentDraws", "independent_draws", "rate_draws"]
@@ -21,8 +20,8 @@ IntArray = NDArray[np.integer]
 
 #: Draws of the labelers' rates; each serves several draws of the current round.
 RATE_DRAWS, WIDE_RATE_DRAWS, FEWEST_RATE_DRAWS = 400, 50, 20
-#: Numbers that the evidence of all rate draws may hold.
-LARGEST_EVIDENCE = 40_000_000
+#: Items that all rate draws together may go through.
+LARGEST_WORK = 40_000_000
 #: Standard deviation of the logit of a uniform number; no rate is less certain than that.
 UNIFORM_LOGIT = float(np.pi / np.sqrt(3.0))
 
@@ -34,8 +33,8 @@ class IndependentDraws:
     Attributes
     ----------
     prevalence, item_rate : float array (draw, group)
-    ratio : float array (rate draw, current item)
-        Log-likelihood ratio of each item's labels at each draw of the rates.
+    current : Labels
+        The round, on the labelers of the rates.
     rate_idx : int array (draw,)
         The draw of the rates that each draw rests on.
     notes : tuple of str
@@ -44,7 +43,7 @@ class IndependentDraws:
 
     prevalence: FloatArray
     item_rate: FloatArray
-    ratio: FloatArray
+    current: Labels
     rate_idx: IntArray
     notes: tuple[str, ...]
     sensitivity: FloatArray
@@ -53,7 +52,13 @@ class IndependentDraws:
     @property
     def log_ratio(self) -> FloatArray:
         """Log-likelihood ratio (draw, current item); exact gold is not looked at."""
-        return self.ratio[self.rate_idx]
+        return self.log_ratio_at(np.arange(self.rate_idx.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
+        used, place = np.unique(self.rate_idx[draw_idx], return_inverse=True)
+        rates = self.sensitivity[used], self.specificity[used]
+        return drawn_ratios(self.current, *rates)[place]
 
 
 def rate_draws(
@@ -68,11 +73,8 @@ def rate_draws(
     a larger standard deviation than that of a uniform rate. The rate of a labeler that stands for
     fallible gold stays where it is.
     """
-    data = anchored.data
-    sensitivity, specificity, prevalence, truth, _ = interior_parameters(
-        data, anchored.sensitivity, anchored.specificity, anchored.history_prevalence
-    )
-    rate = np.concatenate([sensitivity, specificity])
+    at = anchored.interior
+    rate = np.concatenate([at.sensitivity, at.specificity])
     covariance = anchored.covariance[0]
     if isinstance(covariance, np.ndarray):
         value, vector = np.linalg.eigh(covariance)
@@ -80,7 +82,8 @@ def rate_draws(
         moved = rng.standard_normal((n_draws, value.size)) @ root.T
         deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     else:
-        moved = wide_deviations(data, truth, sensitivity, specificity, prevalence, n_draws, rng)
+        place = at.sensitivity, at.specificity, at.prevalence
+        moved = wide_deviations(at.data, at.truth, *place, n_draws, rng)
         moved = moved[:, : rate.size]
         deviation = np.sqrt(np.mean(moved**2, axis=0))
     steep = 1.0 / (rate * (1.0 - rate))
@@ -88,7 +91,7 @@ def rate_draws(
     fixed = np.tile(np.asarray(anchored.panel.labelers == GOLD, dtype=bool), 2)
     drawn = expit(logit(rate) + moved * np.where(fixed, 0.0, scale))
     drawn[:, fixed] = np.concatenate([anchored.sensitivity, anchored.specificity])[fixed]
-    return drawn[:, : sensitivity.size], drawn[:, sensitivity.size :]
+    return drawn[:, : at.sensitivity.size], drawn[:, at.sensitivity.size :]
 
 
 def drawn_ratios(labels: Labels, sensitivity: FloatArray, specificity: FloatArray) -> FloatArray:
@@ -111,34 +114,48 @@ def independent_draws(
     """
     current = anchored.panel.current
     dense = isinstance(anchored.covariance[0], np.ndarray)
-    room = LARGEST_EVIDENCE // max(current.n_items, 1)
+    room = LARGEST_WORK // max(current.n_items, 1)
     most = int(np.clip(room, FEWEST_RATE_DRAWS, RATE_DRAWS if dense else WIDE_RATE_DRAWS))
     n_rates = min(n_draws, most)
     sensitivity, specificity = rate_draws(anchored, n_rates, rng)
-    ratio = drawn_ratios(current, sensitivity, specificity)
     rate_idx = rng.permutation(np.arange(n_draws) % n_rates)
     prevalence, item_rate = np.empty((2, n_draws, current.n_groups))
-    block = max(1, 2_000_000 // max(current.n_items, 1))
-    for begin in range(0, n_draws, block):
-        rows = slice(begin, begin + block)
-        size = rate_idx[rows].size
-        at_prevalence = rng.random((size, current.n_groups))
-        at_item = rng.random((size, current.n_items))
-        for d, k in enumerate(rate_idx[rows]):
-            draw_round(
-                ratio[k],
-                current.gold,
+    if current.n_items > ITEM_LIMIT:
+        for k in range(n_rates):
+            rows = np.flatnonzero(rate_idx == k)
+            one = drawn_ratios(current, sensitivity[k : k + 1], specificity[k : k + 1])[0]
+            value, count, first = counted(one, kinds(current))
+            prevalence[rows], item_rate[rows] = draw_cells(
+                np.tile(value, (rows.size, 1)),
+                current.gold[first],
                 True,
-                current.group_idx,
-                at_prevalence[d],
-                at_item[d],
-                prevalence[begin + d],
-                item_rate[begin + d],
+                current.group_idx[first],
+                count,
+                current.n_groups,
+                rng,
             )
+    else:
+        ratio = drawn_ratios(current, sensitivity, specificity)
+        block = max(1, 2_000_000 // max(current.n_items, 1))
+        for begin in range(0, n_draws, block):
+            rows = np.arange(begin, min(begin + block, n_draws))
+            at_prevalence = rng.random((rows.size, current.n_groups))
+            at_item = rng.random((rows.size, current.n_items))
+            for d, row in enumerate(rows):
+                draw_round(
+                    ratio[rate_idx[row]],
+                    current.gold,
+                    True,
+                    current.group_idx,
+                    at_prevalence[d],
+                    at_item[d],
+                    prevalence[row],
+                    item_rate[row],
+                )
     return IndependentDraws(
         prevalence=prevalence,
         item_rate=item_rate,
-        ratio=ratio,
+        current=current,
         rate_idx=rate_idx,
         notes=silent_groups(current),
         sensitivity=sensitivity,

@@ -6,6 +6,7 @@ from scipy.special import ndtri
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.result import Estimate
+from hero_bayes.words import number_of
 
 
 def wilson_interval(share: float, n: int, prob: float) -> tuple[float, float]:
@@ -32,7 +33,7 @@ def majority_vote(current: Labels, group: str, item_idx: np.ndarray) -> Estimate
     n_ties = int((share[labeled] == 0.5).sum())
     notes = ["labeler errors are not corrected; the interval holds sampling error only"]
     if n_ties:
-        notes.append(f"{n_ties} of {n} items are ties and count one half")
+        notes.append(f"{number_of(n_ties, 'tie')} in {number_of(n, 'item')}, counted as one half")
     return Estimate(
         value=value,
         standard_error=float(np.sqrt(value * (1.0 - value) / n)),

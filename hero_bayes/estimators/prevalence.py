@@ -43,6 +43,16 @@ class GroupEvidence:
         """Number of items in the group."""
         return int(self.item_idx.size)
 
+    @property
+    def labeler_idx(self) -> IntArray:
+        """The labelers who labeled an item of the group."""
+        labels = self.code[
+            np.repeat(
+                np.isin(np.arange(self.item_ptr.size - 1), self.item_idx), np.diff(self.item_ptr)
+            )
+        ]
+        return np.unique(labels // 2)
+
     def slope(self, prevalence: float) -> FloatArray:
         """D mean psi / d (sensitivity, specificity) at one prevalence."""
         return np.asarray(
@@ -77,10 +87,15 @@ def group_evidence(
 
 @dataclass(frozen=True)
 class ScoreSolution:
-    """Root of the score equation with its variance, term by term (all divided by A^2)."""
+    """Root of the score equation with its variance, term by term (all divided by A^2).
+
+    ``value`` is the root at the rates as they were estimated. Variances and profile belong to
+    ``centre``, the root at rates inside (0, 1): the same number unless a rate lies on the boundary.
+    """
 
     value: float
     boundary: Boundary
+    centre: float
     curvature: float
     sampling_variance: float
     labeler_variance: float
@@ -88,23 +103,31 @@ class ScoreSolution:
     profile: Profile
 
     @property
+    def variance(self) -> float:
+        """The whole variance, that of the centre."""
+        return self.sampling_variance + self.labeler_variance + self.covariate_variance
+
+    @property
     def standard_error(self) -> float:
-        """Square root of the whole variance."""
-        return float(
-            np.sqrt(self.sampling_variance + self.labeler_variance + self.covariate_variance)
-        )
+        """Root of the variance and the squared distance of the value from the centre."""
+        return float(np.sqrt(self.variance + (self.value - self.centre) ** 2))
 
 
 def score_solution(
     evidence: GroupEvidence,
-    derivative_evidence: GroupEvidence,
+    inside: GroupEvidence,
     covariance: "FloatArray | LinearOperator",
     *,
+    point_shift: float = 0.0,
     shift: float = 0.0,
     residual_variance: float | None = None,
     covariate_variance: float = 0.0,
 ) -> ScoreSolution:
-    """Solve mean psi(m) = shift and give the root's variance.
+    """Solve mean psi(m) = shift and give the root's variance and profile.
+
+    ``evidence`` and ``point_shift`` give the value, ``inside`` (the evidence at rates inside
+    (0, 1)) and all others the centre with its variance. At a rate of exactly 0 or 1 one label
+    settles an item, so that no interval of that likelihood covers.
 
     Notes
     -----
@@ -113,15 +136,16 @@ def score_solution(
     Var(psi) if None; ``covariate_variance`` is gamma' S_X,hist gamma / N.
     """
     n = evidence.n_items
-    value, boundary = solve(evidence.log_ratio, shift)
-    at = interior(value, n)
-    psi = np.asarray(kernels.psi_array(evidence.log_ratio, at))
+    value, boundary = solve(evidence.log_ratio, point_shift)
+    centre, _ = solve(inside.log_ratio, shift)
+    at = interior(centre, n)
+    psi = np.asarray(kernels.psi_array(inside.log_ratio, at))
     curvature = float(np.mean(psi**2))
     spread = float(np.var(psi))
     removed = 0.0 if residual_variance is None else spread - residual_variance
     # Off the root (at a boundary) the scores do not average to the shift: take their second moment.
-    sampling = max((spread if at == value else curvature) - removed, 0.0)
-    gradient = derivative_evidence.slope(at)
+    sampling = max((spread if at == centre else curvature) - removed, 0.0)
+    gradient = inside.slope(at)
     variances = (
         np.array([sampling / n, float(gradient @ (covariance @ gradient)), covariate_variance])
         / curvature**2
@@ -130,11 +154,12 @@ def score_solution(
     return ScoreSolution(
         value=value,
         boundary=boundary,
+        centre=centre,
         curvature=curvature,
         sampling_variance=float(variances[0]),
         labeler_variance=float(variances[1]),
         covariate_variance=float(variances[2]),
         profile=Profile(
-            evidence.log_ratio, shift, value, claimed / max(float(variances.sum()), 1e-300)
+            inside.log_ratio, shift, centre, claimed / max(float(variances.sum()), 1e-300), value
         ),
     )

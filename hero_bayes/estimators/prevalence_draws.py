@@ -17,11 +17,17 @@ CHUNK = 8
 
 @njit(cache=True)
 def log_density(
-    log_ratio: FloatArray, odds: FloatArray, alpha: float, beta: float, logit: float
+    log_ratio: FloatArray,
+    odds: FloatArray,
+    count: FloatArray,
+    alpha: float,
+    beta: float,
+    logit: float,
 ) -> float:
     """Log posterior density of logit m: sum log(m r + 1 - m) + alpha log m + beta log(1 - m).
 
-    ``odds`` is exp(-|log_ratio|), which many calls share.
+    ``odds`` is exp(-|log_ratio|), which many calls share. ``count`` says how many items there are
+    of each ratio; empty where each stands for one.
     """
     if logit >= 0.0:
         complement = np.exp(-logit) / (1.0 + np.exp(-logit))
@@ -30,6 +36,14 @@ def log_density(
         m = np.exp(logit) / (1.0 + np.exp(logit))
         complement = 1.0 / (1.0 + np.exp(logit))
     total = alpha * np.log(m) + beta * np.log(complement)
+    if count.size > 0:
+        for i in range(log_ratio.size):
+            value = log_ratio[i]
+            if value <= 0.0:
+                total += count[i] * np.log(complement + m * odds[i])
+            else:
+                total += count[i] * (value + np.log(m + complement * odds[i]))
+        return float(total)
     product = 1.0
     for i in range(log_ratio.size):
         value = log_ratio[i]
@@ -49,6 +63,7 @@ def log_density(
 def reach(
     log_ratio: FloatArray,
     odds: FloatArray,
+    count: FloatArray,
     alpha: float,
     beta: float,
     mode: float,
@@ -58,13 +73,13 @@ def reach(
 ) -> float:
     """Where, in one direction from the mode, the log-density has fallen by DEPTH."""
     near, far = mode, mode + direction * width
-    while top - log_density(log_ratio, odds, alpha, beta, far) < DEPTH and abs(far) < 700.0:
+    while top - log_density(log_ratio, odds, count, alpha, beta, far) < DEPTH and abs(far) < 700.0:
         near = far
         width *= 2.0
         far = mode + direction * width
     for _ in range(12):
         middle = 0.5 * (near + far)
-        if top - log_density(log_ratio, odds, alpha, beta, middle) < DEPTH:
+        if top - log_density(log_ratio, odds, count, alpha, beta, middle) < DEPTH:
             near = middle
         else:
             far = middle
@@ -106,14 +121,24 @@ def draw_prevalence(log_ratio: FloatArray, alpha: float, beta: float, uniform: f
     the stretch on which it is within exp(-25) of its mode, and the uniform number is put through
     the CDF: cell masses to fourth order, the density linear within a cell.
     """
+    return draw_counted(log_ratio, np.empty(0), alpha, beta, uniform)
+
+
+@njit(cache=True)
+def draw_counted(
+    log_ratio: FloatArray, count: FloatArray, alpha: float, beta: float, uniform: float
+) -> float:
+    """`draw_prevalence` where each finite ratio is that of ``count`` items; of one if empty."""
     n = log_ratio.size
     odds = np.exp(-np.abs(log_ratio))
     extended = np.empty(n + 2)
     weight = np.empty(n + 2)
     extended[:n] = log_ratio
     extended[n], extended[n + 1] = np.inf, -np.inf
-    total = n + alpha + beta
+    total = (np.sum(count) if count.size > 0 else n) + alpha + beta
     weight[:n] = 1.0 / total
+    if count.size > 0:
+        weight[:n] = count / total
     weight[n], weight[n + 1] = alpha / total, beta / total
     m = min(max(score_root(extended, weight, 0.0), 1e-300), 1.0 - 1e-16)
     mode = np.log(m) - np.log1p(-m)
@@ -121,13 +146,13 @@ def draw_prevalence(log_ratio: FloatArray, alpha: float, beta: float, uniform: f
     for i in range(n + 2):
         curvature += total * weight[i] * psi(extended[i], m) ** 2
     width = 3.0 / max(np.sqrt(curvature) * m * (1.0 - m), 1e-6)
-    top = log_density(log_ratio, odds, alpha, beta, mode)
-    low = reach(log_ratio, odds, alpha, beta, mode, top, -1.0, width)
-    high = reach(log_ratio, odds, alpha, beta, mode, top, 1.0, width)
+    top = log_density(log_ratio, odds, count, alpha, beta, mode)
+    low = reach(log_ratio, odds, count, alpha, beta, mode, top, -1.0, width)
+    high = reach(log_ratio, odds, count, alpha, beta, mode, top, 1.0, width)
     step = (high - low) / (GRID_SIZE - 1)
     density = np.empty(GRID_SIZE)
     for k in range(GRID_SIZE):
-        density[k] = np.exp(log_density(log_ratio, odds, alpha, beta, low + k * step) - top)
+        density[k] = np.exp(log_density(log_ratio, odds, count, alpha, beta, low + k * step) - top)
     logit = inverse_cdf(low, step, density, uniform)
     if logit >= 0.0:
         return float(1.0 / (1.0 + np.exp(-logit)))

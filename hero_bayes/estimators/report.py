@@ -4,14 +4,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hero_bayes.data.panel import Panel
 from hero_bayes.errors import Refusal
+from hero_bayes.estimators.information import Interior
 from hero_bayes.estimators.prevalence import GroupEvidence, ScoreSolution
 from hero_bayes.estimators.result import Estimate
+from hero_bayes.words import number_of
 
+IntArray = NDArray[np.integer]
+
+#: What to do where labelers' rates were estimated as 0 or 1.
+EDGE_REMEDY = 'Prefer model="auto" or method="score", or add gold'
 #: The standard deviation of a rate that is 0 or 1 with equal chance.
 LARGEST_ERROR = 0.5
+#: Rates at 0 or 1 that a note names.
+RATES_TOLD = 3
 #: An item whose log-likelihood ratio is this small tells nothing.
 NO_EVIDENCE = 1e-9
 
@@ -46,8 +55,9 @@ def left_out_note(panel: Panel) -> tuple[str, ...]:
         return ()
     share = panel.labels_left_out / (panel.labels_left_out + panel.current.n_labels)
     return (
-        f"{panel.labels_left_out} labels ({share:.0%} of the current round) by "
-        f"{len(panel.labelers_left_out)} labelers unseen in history are left out",
+        f"{number_of(panel.labels_left_out, 'label')} ({share:.0%} of the current round) by "
+        f"{number_of(len(panel.labelers_left_out), 'labeler')} unseen in history "
+        f"{'is' if panel.labels_left_out == 1 else 'are'} left out",
     )
 
 
@@ -62,6 +72,32 @@ def boundary_note(solution: ScoreSolution) -> tuple[str, ...]:
     )
 
 
+def rates_at_edge(panel_labelers: NDArray[Any], interior: Interior, idx: IntArray) -> list[str]:
+    """Names of the rates at 0 or 1 of the chosen labelers."""
+    return [
+        f"{rate} of {panel_labelers[j]}"
+        for rate, moved in (
+            ("sensitivity", interior.moved_sensitivity),
+            ("specificity", interior.moved_specificity),
+        )
+        for j in idx[moved[idx]]
+    ]
+
+
+def edge_note(names: Sequence[str], centre: float) -> tuple[str, ...]:
+    """What a reader must know where labelers' rates were estimated as 0 or 1."""
+    if not names:
+        return ()
+    told = ", ".join(names[:RATES_TOLD]) + (", ..." if len(names) > RATES_TOLD else "")
+    return (
+        f"{len(names)} labeler {'rate lies' if len(names) == 1 else 'rates lie'} at 0 or 1 or next "
+        f"to it ({told}): there one label settles an item, and the estimate itself can be far "
+        "off. The interval is that of (hits + 1) / (n + 2) in place of these rates, with which the "
+        f"estimate would be {centre:.4f}, and reaches to the estimate; the standard error holds "
+        f"the distance. {EDGE_REMEDY}",
+    )
+
+
 def score_estimate(
     solution: ScoreSolution,
     panel: Panel,
@@ -69,6 +105,7 @@ def score_estimate(
     method: str,
     group: str,
     evidence: GroupEvidence,
+    interior: Interior,
     remarks: Sequence[str] = (),
     details: Mapping[str, Any],
 ) -> Estimate:
@@ -82,15 +119,23 @@ def score_estimate(
             "identified: add gold",
         )
         error = LARGEST_ERROR
+    at_edge = rates_at_edge(panel.labelers, interior, evidence.labeler_idx)
     return Estimate(
         value=solution.value,
         standard_error=error,
         method=method,
         estimand="prevalence",
         group=group,
-        notes=(*boundary_note(solution), *left_out_note(panel), *remarks),
+        notes=(
+            *boundary_note(solution),
+            *edge_note(at_edge, solution.centre),
+            *left_out_note(panel),
+            *remarks,
+        ),
         details={
             "boundary": solution.boundary,
+            "rates_at_edge": tuple(at_edge),
+            "centre": solution.centre,
             "n_items": evidence.n_items,
             "n_gold_current": int(np.isinf(evidence.log_ratio).sum()),
             "labels_left_out": panel.labels_left_out,

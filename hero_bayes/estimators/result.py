@@ -17,15 +17,19 @@ class Estimate:
         The estimated rate.
     standard_error : float
         Its standard error; for the anchored methods it includes the uncertainty of the labeler
-        parameters.
+        parameters and, where some of them lie at 0 or 1, the distance of the estimate from
+        ``details["centre"]``.
     method, group : str
         The method, and the (round, arm) group of the current items.
     estimand : {"prevalence", "item_rate"}
         ``prevalence`` speaks of new items from the same source, ``item_rate`` of the items at hand.
     notes : tuple of str
-        What a reader must know: boundary solutions, covariate shift, labels left out.
+        What a reader must know: boundary solutions, rates at 0 or 1, covariate shift, labels left
+        out.
     details : mapping
-        ``boundary`` (None, "lower" or "upper"), ``n_items``, and by method ``sensitivity`` and
+        ``boundary`` (None, "lower" or "upper"), ``n_items``, ``rates_at_edge`` (names of the
+        labelers' rates at 0 or 1), ``centre`` (of the interval: the estimate at rates moved inside
+        (0, 1); the estimate itself where none lies at 0 or 1), and by method ``sensitivity`` and
         ``specificity`` (Series by labeler), ``history_prevalence``, ``gamma`` (Series by
         covariate), ``iterations``, ``converged``, ``labels_left_out`` and others.
     """

@@ -62,6 +62,8 @@ class Profile:
     shift: float
     top: float
     scale: float
+    #: A point estimate made at other rates than ``log_ratio``; intervals reach at least to it.
+    point: float | None = None
 
     def drop(self, prevalence: float) -> float:
         """Scaled likelihood-ratio statistic at one prevalence."""
@@ -72,7 +74,10 @@ class Profile:
     def interval(self, prob: float) -> tuple[float, float]:
         """Equal-density limits of the scaled profile likelihood."""
         threshold = float(ndtri(0.5 + prob / 2.0)) ** 2
-        return self._limit(threshold, EDGE, 0.0), self._limit(threshold, 1.0 - EDGE, 1.0)
+        low = self._limit(threshold, EDGE, 0.0)
+        high = self._limit(threshold, 1.0 - EDGE, 1.0)
+        point = self.top if self.point is None else self.point
+        return min(low, point), max(high, point)
 
     def _limit(self, threshold: float, far: float, end: float) -> float:
         """Where the drop reaches the threshold between the top and one end, by bisection."""

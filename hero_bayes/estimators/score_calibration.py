@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, logit
 
 from hero_bayes.errors import DataError, Refusal
-from hero_bayes.estimators.gold_error import EXACT, FalliblePosterior, GoldError
+from hero_bayes.estimators.gold_error import BLOCK, EXACT, FalliblePosterior, GoldError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
@@ -19,8 +19,6 @@ DEGREES = 6.0
 #: Fewest gold items of each class.
 FEWEST_GOLD = 2
 NEWTON_STEPS = 200
-#: Numbers held at once by a block of proposals.
-BLOCK = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -143,15 +141,15 @@ def find_mode(posterior: LinePosterior) -> tuple[FloatArray, FloatArray, FloatAr
     return at, *posterior.slopes(at)[1:]
 
 
-def check_gold(gold: FloatArray) -> None:
-    """Refuse to calibrate on fewer than two gold items of a class."""
+def check_gold(gold: FloatArray, hint: str = "") -> None:
+    """Refuse to calibrate on fewer than two gold items of a class; ``hint`` is added."""
     for truth in (0, 1):
         count = int((gold == truth).sum())
         if count < FEWEST_GOLD:
             raise Refusal(
                 f"score needs at least {FEWEST_GOLD} labeled history items with gold {truth} and "
                 f"got {count}: the scores cannot be calibrated. Add expert labels to the history; "
-                "some 25 of each class make the interval useful"
+                "some 25 of each class make the interval useful" + (hint and f"; {hint}")
             )
 
 

@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer]
 BoolArray = NDArray[np.bool_]
 
+#: Items without gold that inform the fit, at most.
+FREE_LIMIT = 20_000
 #: Log-likelihood ratios are clipped to this many nats on either side.
 LARGEST_RATIO = 6.0
 #: The scores: vote logit, mean of the two, log-likelihood ratio of the shared-effect model.
@@ -94,12 +96,15 @@ class Scorer:
         The fit to all of them.
     others : dict of int to SharedEffect
         The fit without a fold.
+    notes : tuple of str
+        Which items the fits rest on, where not on all.
     """
 
     panel: Panel
     fold: IntArray
     fit: SharedEffect
     others: dict[int, SharedEffect]
+    notes: tuple[str, ...] = ()
 
     def ratios(self, labels: Labels, fold: IntArray) -> FloatArray:
         """Log-likelihood ratio of each item from the fit without its fold; fold -1: from all."""
@@ -126,29 +131,43 @@ class Scorer:
             fold=folds[0],
             fit=self.fit,
             panel=self.panel,
-            notes=notes,
+            notes=(*self.notes, *notes),
         )
 
 
 def make_scorer(
     history: Labels, current: Labels, folds: int, power: float, rng: np.random.Generator
 ) -> Scorer:
-    """Fit the shared-effect model to everything, then without each fold, starting from there."""
+    """Fit the shared-effect model, then without each fold, starting from there.
+
+    All gold informs it, and as many other items as `FREE_LIMIT`, drawn at random: the scores only
+    order the items. Those drawn stand for the others, so that gold weighs as it would among all.
+    """
     panel = align(history, current, unseen="drop")
     data = anchor_data(panel)
-    fit = maximise(data, panel.labelers, start_parameters(data), item_weights(data, power))
     fold = assign_folds(data.gold, folds, rng)
+    weight = item_weights(data, power)
+    notes: tuple[str, ...] = ()
+    free = np.flatnonzero(np.isnan(data.gold))
+    if free.size > FREE_LIMIT:
+        weight[free] *= free.size / FREE_LIMIT
+        weight[rng.permutation(free)[FREE_LIMIT:]] = 0.0
+        notes = (
+            f"scores come from a fit to all gold items and {FREE_LIMIT:,} of the {free.size:,} "
+            "history items without gold, drawn at random",
+        )
+    fit = maximise(data, panel.labelers, start_parameters(data), weight)
     others = {
         int(k): maximise(
             data,
             fit.labelers,
             fit.parameters,
-            item_weights(data, power, fold == k),
+            np.where(fold == k, 0.0, weight),
             information=fit.information,
         )
         for k in np.unique(fold)
     }
-    return Scorer(panel, fold, fit, others)
+    return Scorer(panel, fold, fit, others, notes)
 
 
 def _stack(names: tuple[str, ...], votes: FloatArray, ratio: FloatArray) -> FloatArray:

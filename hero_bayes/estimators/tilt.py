@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.panel import swap_hint
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.gold_error import EXACT, GoldError, with_gold_evidence
 from hero_bayes.estimators.item_scores import ItemScores, score_sets
@@ -83,15 +84,27 @@ class TiltDraws:
         0 for an item without a label of a known labeler. Exact gold is not looked at; fallible gold
         is one more label.
         """
+        return self.log_ratio_at(np.arange(self.slope.size))
+
+    def log_ratio_at(self, draw_idx: IntArray) -> FloatArray:
+        """`log_ratio` of chosen draws."""
         if self.parts:
-            order = interleaved([part.slope.size for part in self.parts])
-            return np.concatenate([part.log_ratio for part in self.parts])[order]
-        score = self.scores.current[self.component]
-        ratio = self.intercept[:, None] + self.slope[:, None] * score
-        ratio = np.where(self.scores.current_used, ratio, 0.0)
+            sizes = [part.slope.size for part in self.parts]
+            at = interleaved(sizes)[draw_idx]
+            source = np.repeat(np.arange(len(sizes)), sizes)[at]
+            place = at - np.concatenate([[0], np.cumsum(sizes)])[source]
+            ratio = np.empty((draw_idx.size, self.scores.panel.current.n_items))
+            for k, part in enumerate(self.parts):
+                ratio[source == k] = part.log_ratio_at(place[source == k])
+            return ratio
+        ratio = self.scores.current[self.component[draw_idx]]
+        ratio *= self.slope[draw_idx, None]
+        ratio += self.intercept[draw_idx, None]
+        ratio[:, ~self.scores.current_used] = 0.0
         if self.gold_error is None:
             return ratio
-        return with_gold_evidence(ratio, self.scores.panel.current.gold, self.gold_error)
+        gold = self.scores.panel.current.gold
+        return with_gold_evidence(ratio, gold, self.gold_error[draw_idx])
 
 
 def tilt_draws(
@@ -178,7 +191,7 @@ def calibrated_groups(scores: ItemScores) -> tuple[NDArray[np.bool_], IntArray, 
     """
     past = scores.panel.history
     known = past.has_gold & scores.history_used
-    check_gold(past.gold[known])
+    check_gold(past.gold[known], swap_hint(past, scores.panel.current))
     if not scores.current_used.any():
         raise Refusal(
             "no labeler of the current round is known from history; history says nothing about "

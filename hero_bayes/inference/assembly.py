@@ -111,6 +111,10 @@ def evidence_dataset(now: CurrentRound, current: Labels) -> xr.Dataset:
             "item": [str(name) for name in current.items],
             "item_group": ("item", groups[current.group_idx].astype(str)),
         },
+        attrs={
+            "kept": f"{now.kept.size:,} of the {now.prevalence.shape[1]:,} draws of each chain, "
+            "evenly spaced"
+        },
     )
 
 

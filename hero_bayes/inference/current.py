@@ -17,8 +17,9 @@ FloatArray = NDArray[np.float64]
 #: From draws of the free variables to what the second stage needs (see graph.evidence_function).
 EvidenceFunction = Callable[[Mapping[str, FloatArray]], Mapping[str, FloatArray]]
 
-#: Draws of the evidence kept in a fit, over all chains.
-EVIDENCE_DRAWS = 1000
+#: Draws of the evidence kept in a fit, over all chains; fewer where items are many, so that it
+#: holds no more than so many numbers, as long as so many draws are left.
+EVIDENCE_DRAWS, EVIDENCE_VALUES, FEWEST_EVIDENCE_DRAWS = 1000, 20_000_000, 100
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ def kept_draws(n_chains: int, n_draws: int, most: int = EVIDENCE_DRAWS) -> NDArr
     """Evenly spaced draws of each chain, at most ``most`` over all chains, but one of each."""
     per_chain = min(n_draws, max(1, most // n_chains))
     return np.linspace(0, n_draws - 1, per_chain).round().astype(np.int64)
+
+
+def evidence_draws(n_chains: int, n_draws: int, n_items: int) -> NDArray[np.int64]:
+    """Draws of each chain whose evidence a fit keeps, by the number of current items."""
+    most = np.clip(EVIDENCE_VALUES // max(n_items, 1), FEWEST_EVIDENCE_DRAWS, EVIDENCE_DRAWS)
+    return kept_draws(n_chains, n_draws, int(most))
 
 
 def current_round(
@@ -77,7 +84,7 @@ def current_round(
     n_chains, n_draws = draws.sizes["chain"], draws.sizes["draw"]
     names = [str(name) for name in draws.data_vars]
     stored = {name: draws[name].to_numpy() for name in names}
-    kept = kept_draws(n_chains, n_draws)
+    kept = evidence_draws(n_chains, n_draws, current.n_items)
     position = {int(draw): k for k, draw in enumerate(kept)}
     items = [np.flatnonzero(current.group_idx == g) for g in range(current.n_groups)]
     prevalence = np.full((n_chains, n_draws, current.n_groups), np.nan)

@@ -105,7 +105,9 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
     run over items, no divergence, BFMI >= 0.3, all chains in one mode. laplace: Hessian positive
     definite, Pareto k-hat < 0.7, importance draws worth 200. exact: importance draws worth 200, and
     labels that could be calibrated: gold of both classes, labelers known from history.
-    map: never enough for a decision. Always: P(slope < 0) <= 5 % for calibrated scores, so that
+    Fits of generations: five prompts (or groups), and a law of difficulty whose mean is within one
+    sd of the law-free score and which predicts the counts. map: never enough for a decision.
+    Always: P(slope < 0) <= 5 % for calibrated scores, so that
     they point the right way; no more parameters than degrees of freedom of label
     patterns and gold; flipped labelers (P(sensitivity + specificity < 1) > 0.5) give less than 5 %
     of the current labels, labelers near chance less than half of them. Those that give less are
@@ -136,6 +138,7 @@ def diagnose(fit: xr.DataTree) -> Diagnosis:
         told = f'the gate has no rule for mode {mode!r} (0 rules, 1 needed): fit with mode="nuts"'
         checks = [Check("rules of the mode", 0.0, ">= 1", False, told)]
     checks += [
+        *rules.law_checks(fit),
         *rules.slope_check(fit),
         *rules.identifiability(fit),
         *rules.labeler_checks(fit),

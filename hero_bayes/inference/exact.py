@@ -4,7 +4,7 @@ Where the labels cannot be calibrated, `auto` gives a wide posterior that the ga
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -35,7 +35,7 @@ from hero_bayes.inference.assembly import (
     rate_dataset,
     table_attributes,
 )
-from hero_bayes.inference.current import CurrentRound, kept_draws
+from hero_bayes.inference.current import CurrentRound, evidence_draws
 from hero_bayes.inference.outcome import log_odds
 
 __all__ = ["EXACT_MODELS", "exact_fit"]
@@ -64,7 +64,7 @@ class Exact:
 
     prevalence: FloatArray
     item_rate: FloatArray
-    log_ratio: FloatArray
+    log_ratio_at: Callable[[NDArray[np.integer]], FloatArray]
     gold_error: FloatArray | None
     panel: Panel
     calibration: xr.Dataset
@@ -146,7 +146,7 @@ def _score(draws: TiltDraws) -> Exact:
     return Exact(
         prevalence=draws.prevalence,
         item_rate=draws.item_rate,
-        log_ratio=draws.log_ratio,
+        log_ratio_at=draws.log_ratio_at,
         gold_error=draws.gold_error,
         panel=draws.scores.panel,
         calibration=_calibration(draws),
@@ -158,13 +158,13 @@ def _score(draws: TiltDraws) -> Exact:
 
 def _auto(draws: AveragedDraws) -> Exact:
     chance = draws.probability_independent
-    said = f"P(labelers err independently | gold) = {chance:.2f}"
+    said = f"P(labelers err independently | labels, gold) = {chance:.2f}"
     if chance < 0.995:
         said += f"; otherwise {_weights(draws.tilt)}"
     return Exact(
         prevalence=draws.prevalence,
         item_rate=draws.item_rate,
-        log_ratio=draws.log_ratio,
+        log_ratio_at=draws.log_ratio_at,
         gold_error=draws.gold_error,
         panel=draws.tilt.scores.panel,
         calibration=_calibration(draws.tilt),
@@ -175,6 +175,7 @@ def _auto(draws: AveragedDraws) -> Exact:
             "probability_independent": chance,
             "log_score_independent": draws.log_score_independent,
             "log_evidence_shared": draws.log_evidence_shared,
+            "log_labels_independent": draws.log_labels_independent,
         },
     )
 
@@ -200,7 +201,7 @@ def _fallback(draws: FallbackDraws) -> Exact:
     return Exact(
         prevalence=draws.prevalence,
         item_rate=draws.item_rate,
-        log_ratio=draws.log_ratio,
+        log_ratio_at=draws.log_ratio_at,
         gold_error=draws.gold_error,
         panel=draws.panel,
         calibration=calibration,
@@ -254,14 +255,14 @@ def _groups(
     found: Exact, history: Labels, current: Labels, shape: tuple[int, int]
 ) -> dict[str, xr.Dataset]:
     """Posterior, evidence, calibration and the names of the groups."""
-    kept = kept_draws(*shape)
+    kept = evidence_draws(*shape, current.n_items)
     rows = np.arange(shape[0] * shape[1]).reshape(shape)[:, kept]
     odds = np.vectorize(log_odds)(found.prevalence[rows])
     now = CurrentRound(
         prevalence=found.prevalence.reshape(*shape, -1),
         item_rate=found.item_rate.reshape(*shape, -1),
         parameters={},
-        log_ratio=found.log_ratio[rows],
+        log_ratio=found.log_ratio_at(rows.ravel()).reshape(*rows.shape, current.n_items),
         prior_log_odds=odds[..., current.group_idx],
         kept=kept,
     )

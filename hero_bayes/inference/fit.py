@@ -12,6 +12,7 @@ from pytensor.graph.traversal import ancestors
 
 from hero_bayes.data.arguments import need_labels
 from hero_bayes.data.labels import Labels
+from hero_bayes.data.panel import swap_hint
 from hero_bayes.errors import Refusal
 from hero_bayes.inference.assembly import Draws, Provenance, assemble
 from hero_bayes.inference.current import CurrentRound, at_mode, current_round
@@ -74,7 +75,7 @@ def fit(
         The round to judge; gold in it is used.
     model : str or callable
         "auto" (default: labelers may share errors; the anchored tilt averaged with independent
-        errors, by what held-out gold says), "score" (the anchored tilt alone), a name in
+        errors, by what labels and held-out gold say), "score" (the anchored tilt alone), a name in
         ``hero_bayes.models.MODELS`` ("hero" is the paper's), or a factory ``(history, current,
         **priors) -> pm.Model``.
     mode : {"nuts", "laplace", "map", "exact"}, optional
@@ -168,6 +169,8 @@ def fit(
     provenance = Provenance(chosen.name, mode, posterior, random_seed, priors)
     tree = assemble(result, program, history, current, provenance, criticism=mode != "map")
     tree.attrs.update(chosen.attributes)
+    if hint := swap_hint(history, current):
+        tree.attrs["notes"] = "\n".join(filter(None, (tree.attrs.get("notes"), hint)))
     return tree
 
 

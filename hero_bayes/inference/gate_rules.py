@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from hero_bayes.inference.graph import LONG_DIMS
+from hero_bayes.words import number_of
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +30,11 @@ FLIPPED_SHARE = 0.05
 CHANCE_SHARE = 0.5
 #: Variables that may never be the same in every draw.
 MUST_VARY = frozenset({"prevalence", "history_prevalence", "sensitivity", "specificity"})
+#: A law's mean may be this many sd from the law-free one, and its predicted counts are off where
+#: no larger share of replicas is as far from them as the data.
+LAW_DISTANCE, LAW_TAIL = 1.0, 0.01
+#: With fewer prompts (or groups) nothing shows how they differ.
+FEWEST_UNITS = 5
 LONGER = "run longer chains (draws=2000, tune=2000)"
 
 
@@ -257,6 +263,52 @@ def importance_check(fit: xr.DataTree) -> Check:
     return Check("importance draws", value, limit, passed, "" if passed else told)
 
 
+def law_checks(fit: xr.DataTree) -> list[Check]:
+    """The law of difficulty against the law-free score and the counts; enough prompts."""
+    if "law_check" not in fit.children:
+        return []
+    found = fit["law_check"].to_dataset()
+    noun, models = found.attrs["unit"], [str(name) for name in found["model"].to_numpy()]
+    rests = (
+        "density, icc, sigma, plans and pass@k of this fit rest on the law: read mu and "
+        'hb.difficulty.moments, plan from the generations, or fit with shape="auto"'
+    )
+    rules = (
+        (
+            f"{noun}s",
+            found["units"].to_numpy() < FEWEST_UNITS,
+            found["units"].to_numpy(),
+            f">= {FEWEST_UNITS}",
+            f"has {{:.0f}} {noun}s, fewer than {FEWEST_UNITS}: too few to show how {noun}s "
+            f"differ (the interval takes their shares as nearly normal); take more {noun}s",
+        ),
+        (
+            "mean of the law",
+            ~(found["distance"].to_numpy() <= LAW_DISTANCE),
+            -found["distance"].to_numpy(),
+            f"<= {LAW_DISTANCE:g} sd off",
+            f"has a law of difficulty whose mean is {{:.1f}} sd from the score that rests on no "
+            f"law, more than {LAW_DISTANCE:g}: the law does not fit; {rests}",
+        ),
+        (
+            "counts predicted by the law",
+            found["tail"].to_numpy() <= LAW_TAIL,
+            np.nan_to_num(found["tail"].to_numpy(), nan=1.0),
+            f"> {LAW_TAIL:g} of replicas as far",
+            f"has counts that the law of difficulty does not predict ({{:.2f}} of its replicas are "
+            f"as far off, {LAW_TAIL:g} or less fails): the law does not fit; {rests}",
+        ),
+    )
+    checks = []
+    for title, failing, badness, limit, told in rules:
+        worst = int(np.argmin(badness))
+        value = float(abs(badness[worst]))
+        failed = bool(failing[worst])
+        said = f"model {models[worst]!r} {told.format(value)}" if failed else ""
+        checks.append(Check(title, value, limit, not failed, said))
+    return checks
+
+
 def slope_check(fit: xr.DataTree) -> list[Check]:
     """The calibrated scores must point the right way."""
     if "negative_slope" in fit.attrs:
@@ -360,10 +412,9 @@ def _named(
         share = float(given.to_numpy()[which.to_numpy()].sum() / counts["current_labels"].sum())
     told = ""
     if names:
-        many = "labeler" if len(names) == 1 else "labelers"
         told = (
-            f"{len(names)} {many} ({listed(names)}), {fault}, gave {100 * share:.1f} % of the "
-            f"current labels (limit {100 * limit:g} %): {remedy}"
+            f"{number_of(len(names), 'labeler')} ({listed(names)}), {fault}, gave "
+            f"{100 * share:.1f} % of the current labels (limit {100 * limit:g} %): {remedy}"
         )
     return Check(f"share of {title}", share, f"< {limit:g}", share < limit, told)
 

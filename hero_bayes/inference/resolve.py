@@ -21,8 +21,6 @@ POSTERIORS = ("cut", "joint")
 SCORE = "score"
 #: Variables of a model that the rest of the package reads.
 REQUIRED = ("prevalence", "class_log_likelihood")
-#: Priors that are parameters (a, b) of a Beta law; other pairs are a mean and a deviation.
-BETA_PRIORS = ("prevalence_prior", "sensitivity_prior", "specificity_prior", "icc_prior")
 #: NetCDF files hold seeds up to this.
 LARGEST_SEED = 2**63 - 1
 
@@ -95,33 +93,6 @@ def checked_priors(priors: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(priors)
 
 
-def check_pairs(defaults: Mapping[str, Any], priors: Mapping[str, Any]) -> None:
-    """Reject what stands for a pair of numbers, such as Beta parameters, and is none.
-
-    Raises
-    ------
-    ValueError
-        If a prior whose default is a pair is no pair of finite numbers; if its last number, or one
-        of its parameters of a Beta law, is not positive.
-
-    Examples
-    --------
-    >>> check_pairs({"prevalence_prior": (1.0, 1.0)}, {"prevalence_prior": (2, 3)})
-    """
-    for name, value in priors.items():
-        if not isinstance(defaults[name], tuple):
-            continue
-        pair = isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2
-        if not (pair and all(isinstance(v, (int, float, np.number)) for v in value)):
-            raise ValueError(
-                f"{name} must be a pair of numbers, such as {defaults[name]}, got {value!r}"
-            )
-        positive = value if name in BETA_PRIORS else value[1:]
-        if not (all(np.isfinite(v) for v in value) and all(v > 0.0 for v in positive)):
-            which = "two positive numbers" if name in BETA_PRIORS else "a mean and a positive sd"
-            raise ValueError(f"{name} must be {which}, such as {defaults[name]}, got {value!r}")
-
-
 def drawn_exactly(model: str | Factory, mode: str | None, exact: Collection[str]) -> bool:
     """Whether a model is drawn without a sampler; ``exact`` names those that can be."""
     if not isinstance(model, str) or model not in exact:
@@ -153,7 +124,7 @@ def build(
     Raises
     ------
     ValueError
-        If the factory does not take one of the priors.
+        If the factory does not take one of the priors, or, of ours, not with these parameters.
     DataError
         If the model lacks a required variable or dimension.
     """
@@ -165,8 +136,6 @@ def build(
         raise ValueError(
             f"unknown priors {', '.join(unknown)}; this model takes {', '.join(allowed) or 'none'}"
         )
-    if factory in MODELS.values():
-        check_pairs({name: parameters[name].default for name in priors}, priors)
     model = factory(history, current, **priors)
     if not isinstance(model, pm.Model):
         raise DataError(f"a factory returns a pm.Model, got {type(model).__name__}")

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from hero_bayes.inference.diagnose import Diagnosis, diagnose
+from hero_bayes.words import number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,10 +132,10 @@ def summary(fit: xr.DataTree, prob: float = 0.95) -> FitSummary:
     title = f"model {attrs['model']}{shape}, mode {attrs['mode']}, {attrs['posterior']} posterior"
     said = [str(attrs[name]) for name in ("dependence", "chosen") if name in attrs]
     if attrs.get("labels_left_out", 0):
-        many = len(json.loads(attrs["labelers_left_out"]))
+        left, many = int(attrs["labels_left_out"]), len(json.loads(attrs["labelers_left_out"]))
         said.append(
-            f"{attrs['labels_left_out']} labels of the current round are left out: history does "
-            f"not know their {many} labeler{'s' if many > 1 else ''}"
+            f"{number_of(left, 'label')} of the current round {'is' if left == 1 else 'are'} left "
+            f"out: history does not know their {number_of(many, 'labeler')}"
         )
     said += [note for note in str(attrs.get("notes", "")).split("\n") if note]
     return FitSummary(table, prob, diagnosis, title, tuple(said))

@@ -117,9 +117,9 @@ def run_config(
 
     tell("reading the tables")
     history, current = read_checked(config)
-    findings = check(history, current)
-    tell("estimating without sampling")
     covariates = list(config.adjust.covariates)
+    findings = check(history, current, shrink=config.adjust.shrink if covariates else None)
+    tell("estimating without sampling")
     methods = compare_methods(
         history,
         current,

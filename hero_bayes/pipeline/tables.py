@@ -1,8 +1,9 @@
 """Label tables from the files that a config names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hero_bayes.errors import DataError
 
@@ -16,6 +17,7 @@ __all__ = [
     "CSV_ENDINGS",
     "ENDINGS",
     "PARQUET_ENDINGS",
+    "files_named",
     "known_ending",
     "read_rounds",
     "read_table",
@@ -62,6 +64,16 @@ def read_table(path: Path, columns: Mapping[str, str]) -> "pd.DataFrame":
         raise DataError(f"{path} is not a readable CSV table: {error}") from error
 
 
+@contextmanager
+def files_named(*paths: Path | None) -> Iterator[None]:
+    """Name the files in what is wrong with their tables."""
+    try:
+        yield
+    except DataError as error:
+        files = " with ".join(str(path) for path in paths if path is not None)
+        raise DataError(f"{files}: {error}") from error
+
+
 def read_rounds(data: "DataConfig") -> "tuple[Labels, Labels]":
     """History and current round, checked.
 
@@ -71,42 +83,55 @@ def read_rounds(data: "DataConfig") -> "tuple[Labels, Labels]":
         If a table is malformed; the message names the file, the rows and the fix.
     """
     frames = {path: read_table(path, data.columns) for path in data.paths}
-    known = list(dict.fromkeys(str(name) for frame in frames.values() for name in frame.columns))
-    for role, name in data.columns.items():
-        if name not in known:
-            raise DataError(
-                f"[data] columns: no table has a column {name!r} for {role}; found "
-                f"{', '.join(known)}"
-            )
-    history = _labels(data, data.history, frames)
-    if data.history.paths == data.current.paths:
+    from hero_bayes.data.building import common_negative
+    from hero_bayes.data.tables import check_renames, prepare, taken_renames
+
+    same = data.history.paths == data.current.paths
+    sides = (data.history,) if same else (data.history, data.current)
+    rounds = [_tables(files, frames) for files in sides]
+    check_renames(data.columns, rounds)
+    renames = [taken_renames(data.columns, tables) for tables in rounds]
+    negative, prepared = data.negative, []
+    for files, tables, columns in zip(sides, rounds, renames, strict=True):
+        with files_named(*files.paths):
+            prepared.append((files.labels.name, prepare(tables, columns, data.covariates)))
+    if not same:
+        negative = common_negative(prepared, data.positive, data.negative, data.abstain)
+    history = _labels(data, data.history, rounds[0], renames[0], negative)
+    if same:
         return _rounds_of(history, data.history), _rounds_of(history, data.current)
-    return history, _labels(data, data.current, frames)
+    return history, _labels(data, data.current, rounds[1], renames[1], negative)
+
+
+def _tables(
+    files: "RoundFiles", frames: "Mapping[Path, pd.DataFrame]"
+) -> "dict[str, pd.DataFrame]":
+    """The tables of one round, by what they are."""
+    paths = {"labels": files.labels, "items": files.items, "labelers": files.labelers}
+    return {name: frames[path] for name, path in paths.items() if path is not None}
 
 
 def _labels(
-    data: "DataConfig", files: "RoundFiles", frames: "Mapping[Path, pd.DataFrame]"
+    data: "DataConfig",
+    files: "RoundFiles",
+    tables: "Mapping[str, pd.DataFrame]",
+    columns: Mapping[str, str],
+    negative: Any,
 ) -> "Labels":
     """All rows of the files of one round."""
     from hero_bayes.data.labels import Labels
 
-    used = [frames[path] for path in files.paths]
-    present = {str(name) for frame in used for name in frame.columns}
-    try:
+    with files_named(*files.paths):
         return Labels.from_frames(
-            frames[files.labels],
-            None if files.items is None else frames[files.items],
-            None if files.labelers is None else frames[files.labelers],
+            **tables,
             covariates=data.covariates,
             repeats=data.repeats,
             abstain=data.abstain,
             positive=data.positive,
-            negative=data.negative,
+            negative=negative,
             unlabeled=data.unlabeled,
-            columns={role: name for role, name in data.columns.items() if name in present},
+            columns=columns,
         )
-    except DataError as error:
-        raise DataError(f"{' with '.join(map(str, files.paths))}: {error}") from error
 
 
 def _rounds_of(labels: "Labels", files: "RoundFiles") -> "Labels":

@@ -198,6 +198,6 @@ def _plain(value: Any) -> Any:
 
 def _design(row: Mapping[str, Any]) -> str:
     return (
-        f"{int(row['n_items'])} items, {row['labels_per_item']:.3g} labels each and "
+        f"{number_of(int(row['n_items']), 'item')}, {row['labels_per_item']:.3g} labels each and "
         f"{int(row['gold'])} more gold labels"
     )

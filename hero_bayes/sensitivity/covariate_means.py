@@ -15,14 +15,12 @@ from hero_bayes.data.covariates import TextCovariates, design
 from hero_bayes.data.labels import Labels
 from hero_bayes.decision.arguments import check_share
 from hero_bayes.errors import DataError, Refusal
-from hero_bayes.estimators import kernels
 from hero_bayes.estimators.anchored_em import anchor
-from hero_bayes.estimators.control_variate import Ridge, control_variate, standardise
+from hero_bayes.estimators.control_variate import Ridge
 from hero_bayes.estimators.estimate import check_arguments
 from hero_bayes.estimators.hero1 import hero1_solution
-from hero_bayes.estimators.hero2 import shrink_factor
-from hero_bayes.estimators.prevalence import ScoreSolution, score_solution
-from hero_bayes.estimators.score import interior
+from hero_bayes.estimators.hero2 import adjusted_solution, shrink_factor
+from hero_bayes.estimators.prevalence import ScoreSolution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,28 +240,17 @@ class _Adjuster:
         """HERO-2 with m_X the weighted mean of history; HERO-1 without weights."""
         if weight is None:
             return self.first
-        n = self.x.shape[0]
         effective = 1.0 / float(weight @ weight)
-        factor = shrink_factor(shrink, round(effective), n)
-        psi = np.asarray(kernels.psi_array(self.evidence.log_ratio, interior(self.first.value, n)))
-        variate = control_variate(
-            standardise(self.x, np.full(n, 1.0 / n)),
-            psi,
-            weight @ self.past,
-            ridge=ridge,
-            factor=factor,
-            cross_fit=None,
-        )
-        part = self.past @ variate.gamma
-        variance = float(weight @ (part - weight @ part) ** 2)
-        return score_solution(
-            self.evidence,
-            self.inside,
+        return adjusted_solution(
+            (self.first, self.evidence, self.inside),
             self.covariance,
-            shift=variate.shift,
-            residual_variance=variate.residual_variance,
-            covariate_variance=factor**2 * variance / effective,
-        )
+            self.x,
+            self.past,
+            weight,
+            ridge=ridge,
+            factor=shrink_factor(shrink, round(effective), self.x.shape[0]),
+            cross_fit=None,
+        )[0]
 
 
 def _sentence(table: "pd.DataFrame", estimates: "pd.DataFrame") -> str:

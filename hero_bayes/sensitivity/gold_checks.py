@@ -11,6 +11,7 @@ from hero_bayes.data.labels import Labels
 from hero_bayes.errors import Refusal
 from hero_bayes.estimators.anchored_em import Anchored, anchor
 from hero_bayes.sensitivity.labelers import FlatDraws
+from hero_bayes.words import number_of
 
 __all__ = ["calibration_test", "gold_tests", "no_test", "row_of"]
 
@@ -25,7 +26,10 @@ def gold_tests(draws: FlatDraws, history: Labels, current: Labels) -> dict[str, 
     if current.n_gold and not np.isfinite(draws.gold).any():
         return {n: no_test("the fit takes gold to be fallible") for n in names}
     if current.n_gold < FEWEST_GOLD:
-        return {n: no_test(f"the current round has {current.n_gold} gold items") for n in names}
+        return {
+            n: no_test(f"the current round has {number_of(current.n_gold, 'gold item')}")
+            for n in names
+        }
     try:
         anchored = anchor(history, current.without_gold())
     except Refusal as refusal:

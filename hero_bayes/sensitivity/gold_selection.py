@@ -163,11 +163,12 @@ def _prevalence(
     if rest.size:
         data = with_gold_apart(anchored.data)
         own = fit.sensitivity, fit.specificity
-        a, b, *_ = interior_parameters(data, *own, fit.without_gold)
+        at = interior_parameters(data, *own, fit.without_gold)
         evidence = group_evidence(current, rest, *own)
         check_evidence(evidence, anchored.panel, current.groups("current")[position])
         covariance, _ = labeler_covariance(data, *own, fit.without_gold)
-        solution = score_solution(evidence, group_evidence(current, rest, a, b), covariance)
+        inside = group_evidence(current, rest, at.sensitivity, at.specificity)
+        solution = score_solution(evidence, inside, covariance)
         limits = solution.profile.interval(prob)
         value = solution.value
         low, high = value - limits[0], limits[1] - value

@@ -7,7 +7,9 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import hero_bayes as hb
+from hero_bayes.agreement import dependence as module
 from hero_bayes.agreement.dependence import dependence
+from hero_bayes.data import shared_errors as account
 from hero_bayes.plots.dependence import plot_dependence
 
 
@@ -66,6 +68,80 @@ def test_pairs_pool_the_phi_coefficients_of_the_classes(missing):
         assert row.correlation == pytest.approx(top / np.sqrt(left * right), abs=1e-12)
         assert row.low < row.correlation < row.high
         assert row.reason == ""
+
+
+@pytest.mark.parametrize("families", [None, ["x", "y", "x", "y", None]])
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_mean_correlations_match_a_dense_table(missing, repeated, families):
+    """Pair by pair and item by item, for two weightings of the items."""
+    label, gold = simulated(21, n_items=60, missing=missing)
+    label[:, 0] = simulated(21, n_items=60)[0][:, 0]  # no item without a label
+    first = table_of(label, gold, families)
+    values = label.copy()
+    if repeated:
+        again = simulated(22, n_items=60, missing=missing)[0]
+        rows = [table_of(x, gold, families).to_frames() for x in (label, again)]
+        first = hb.Labels.from_frames(
+            pd.concat([r.labels for r in rows]), rows[0].items, rows[0].labelers, repeats="keep"
+        )
+        both = np.stack([label, again])
+        count = (~np.isnan(both)).sum(axis=0)
+        values = np.where(count > 0, np.nansum(both, axis=0) / np.maximum(count, 1), np.nan)
+    known = account.labels_on_gold(first)
+    order = np.argsort(gold, kind="stable")
+    weights = np.random.default_rng(1).exponential(size=(2, 60))
+    found = account.mean_correlations(known, weights)
+    for k, weight in enumerate(weights):
+        error = np.full_like(values, np.nan)
+        by_item = np.empty(60)
+        by_item[order] = weight
+        for truth in (0, 1):
+            for j in range(5):
+                rows_j = (gold == truth) & ~np.isnan(values[:, j])
+                mean = np.average(values[rows_j, j], weights=by_item[rows_j])
+                error[rows_j, j] = values[rows_j, j] - mean
+        level = np.nansum(by_item[:, None] * error**2) / (by_item[:, None] * ~np.isnan(error)).sum()
+        sums = {"overall": [0.0, 0.0], "within": [0.0, 0.0], "between": [0.0, 0.0]}
+        for a in range(5):
+            for b in range(5):
+                both_known = ~np.isnan(error[:, a] * error[:, b])
+                same = families is not None and families[a] == families[b] is not None
+                for role in ("overall", "within" if same else "between"):
+                    if a != b:
+                        product = (error[:, a] * error[:, b])[both_known]
+                        sums[role][0] += by_item[both_known] @ product
+                        sums[role][1] += by_item[both_known].sum()
+        for role, (top, size) in sums.items():
+            value = getattr(found, role)[k]
+            if size:
+                assert value == pytest.approx(top / size / level, abs=1e-12), role
+            else:
+                assert np.isnan(value)
+
+
+def test_large_tables_share_weights_among_items(monkeypatch):
+    """The pairs' values stay; their intervals are as wide as with a weight an item."""
+    labels = table_of(*simulated(23, n_items=600, n_labelers=6))
+    exact = dependence(labels)
+    monkeypatch.setattr(module, "LARGEST_PAIR_SUMS", 15 * 2 * 60)  # 60 blocks a class
+    shared = dependence(labels)
+    np.testing.assert_allclose(
+        shared.table["correlation"], exact.table["correlation"], rtol=0, atol=1e-12
+    )
+    width = [found.table["high"] - found.table["low"] for found in (exact, shared)]
+    # Variance of a variance from 120 blocks and 400 draws: 13 % of each width; 15 pairs averaged.
+    assert 0.85 < (width[1] / width[0]).mean() < 1.15
+    assert not np.array_equal(width[0], width[1])
+    assert shared.overall == exact.overall
+
+
+def test_blocks_of_weights_give_the_same_interval(monkeypatch):
+    labels = table_of(*simulated(24, missing=0.3))
+    exact = dependence(labels).overall
+    monkeypatch.setattr(account, "BLOCK", 3_000)  # 15 draws of 200 items at once
+    assert dependence(labels).overall.low == pytest.approx(exact.low, abs=1e-12)
+    assert dependence(labels).overall.high == pytest.approx(exact.high, abs=1e-12)
 
 
 def test_mean_correlation_is_what_the_vote_counts_say():

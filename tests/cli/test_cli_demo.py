@@ -2,14 +2,12 @@ import dataclasses
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import hero_bayes as hb
-from hero_bayes.agreement.result import Ranged
 from hero_bayes.cli import demo as command
 from hero_bayes.cli.demo_report import assumption, covariate_words, finding
-from hero_bayes.data.shared_errors import shared_errors
+from hero_bayes.data.shared_errors import Ranged
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +113,7 @@ def test_words_follow_the_numbers(rounds):
 def test_default_model_and_another(cli):
     told = json.loads(cli("demo", "--json").out)
     assert told["model"] == "auto"
-    assert told["chosen"].startswith("P(labelers err independently | gold)")
+    assert told["chosen"].startswith("P(labelers err independently | labels, gold)")
     assert told["gate"]["passed"] is True
     assert (
         told["dependence"]["sentence"] == hb.dependence(hb.datasets.demo_rounds().history).sentence
@@ -124,34 +122,6 @@ def test_default_model_and_another(cli):
     assert wrong.code == 64
     assert "auto" in wrong.err
     assert not wrong.out
-
-
-@pytest.mark.parametrize("loading", [0.0, 3.0])
-def test_shared_errors_are_seen(loading):
-    rng = np.random.default_rng(3)
-    n_items, n_labelers = 80, 8
-    gold = rng.integers(0, 2, n_items)
-    common = loading * rng.normal(size=n_items)
-    logit = np.where(gold == 1, 1.0, -1.0)[:, None] + common[:, None]
-    label = rng.random((n_items, n_labelers)) < 1 / (1 + np.exp(-logit))
-    item, labeler = np.indices(label.shape)
-    labels = hb.Labels.from_frames(
-        pd.DataFrame({"item": item.ravel(), "labeler": labeler.ravel(), "label": label.ravel()}),
-        pd.DataFrame({"item": range(n_items), "gold": gold}),
-    )
-    found = shared_errors(labels)
-    assert found.n_items == n_items
-    assert found.labels_per_item == n_labelers
-    if loading:
-        assert found.visible
-        assert found.effective_labels < n_labelers / 2
-    else:
-        assert not found.visible
-        assert abs(found.correlation) < 0.1
-    # Row order and the seed of the shuffles do not matter for the correlation itself.
-    assert dataclasses.replace(found, p_value=0.0) == dataclasses.replace(
-        shared_errors(labels), p_value=0.0
-    )
 
 
 @pytest.mark.slow

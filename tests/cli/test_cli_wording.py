@@ -1,9 +1,11 @@
 import pandas as pd
 import pytest
 
+from hero_bayes.cli.printing import Report
 from hero_bayes.cli.reading import ReadingOptions
 from hero_bayes.cli.verdict_words import read_words
-from hero_bayes.cli.wording import count, in_flags, join
+from hero_bayes.cli.wording import in_flags, join
+from hero_bayes.words import number_of
 
 
 @pytest.mark.parametrize(
@@ -37,8 +39,8 @@ def test_remedies_become_flags(python, flags):
 def test_small_words():
     assert join(["a", "b", "c"]) == "a, b and c"
     assert join(["a"]) == "a"
-    assert count(1, "thing") == "1 thing"
-    assert count(2000, "thing") == "2,000 things"
+    assert number_of(1, "thing") == "1 thing"
+    assert number_of(2000, "thing") == "2,000 things"
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,33 @@ def test_what_the_caller_said_stays():
     }
     half = read_words([pd.Series(["no", "yes", "unsure"])], ReadingOptions(positive="no"))
     assert half.options == said
+
+
+@pytest.mark.parametrize(
+    ("python", "flags"),
+    [
+        ("columns={'item': 'my id'}", "--column 'item=my id'"),
+        ("""columns={'item': "Anna's id"}""", """--column 'item=Anna'"'"'s id'"""),
+        ('columns={"model": ...}', "--column model=YOUR_COLUMN"),
+        ('positive="very bad"', "--positive 'very bad'"),
+        ("Labels.from_frames(..., covariates=['turns so far'])", "--covariate 'turns so far'"),
+    ],
+)
+def test_values_in_remedies_are_quoted(python, flags):
+    assert in_flags(python) == flags
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["--abstain 'Off topic'", "--column item=x", "/tmp/a b/" + "c" * 120, "/tmp/d/e f.csv"],
+)
+@pytest.mark.parametrize("before", range(60, 100, 7))
+def test_lines_never_end_inside_an_option_or_a_path(capsys, kept, before):
+    report = Report(kept) if kept.startswith("/") else Report()
+    text = f"{'w ' * (before // 2)}{kept} {'v ' * 30}"
+    report.text(text)
+    report.bullet(text)
+    report.table(("one", "two"), [(text, text)])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(kept in line for line in lines) >= 3
+    assert "\ue000" not in "".join(lines)

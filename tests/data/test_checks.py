@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import hero_bayes as hb
 from hero_bayes.data.checks import Finding, Findings, check
 from hero_bayes.data.covariates import TextCovariates
 from hero_bayes.data.labels import Labels
@@ -66,7 +67,10 @@ def test_no_gold_and_gold_of_one_class():
 
 def test_gold_in_the_current_round_counts():
     current = read(C_TABLE, C_ITEMS.assign(gold=np.arange(60) % 2))
-    assert len(check(HISTORY.without_gold(), current)) == 0
+    assert len(check(HISTORY, current)) == 0
+    assert only(check(HISTORY.without_gold(), current), "gold_in_current_only").severity == (
+        "warning"
+    )
 
 
 def test_few_gold():
@@ -95,7 +99,7 @@ def test_labelers_without_gold_of_a_class():
     on_ones = H_TABLE["item"].isin(H_ITEMS.loc[H_ITEMS["gold"] == 1, "item"])
     history = read(H_TABLE[~(on_ones & (H_TABLE["labeler"] == "b"))], H_ITEMS)
     finding = only(check(history, CURRENT), "labelers_without_gold")
-    assert "1 of 4 labelers have no label on gold of class 1: 'b'" in finding.message
+    assert "1 of 4 labelers has no label on gold of class 1: 'b'" in finding.message
 
 
 def test_constant_covariate():
@@ -136,10 +140,10 @@ def test_repeats_kept():
     assert "3 labels in current repeating" in finding.message
 
 
-def test_labeler_ids_that_differ_by_case_or_blanks():
-    renamed = C_TABLE.assign(labeler=C_TABLE["labeler"].replace({"d": "D ", "c": " C"}))
+def test_labeler_ids_that_differ_by_case_but_not_by_blanks():
+    renamed = C_TABLE.assign(labeler=C_TABLE["labeler"].replace({"d": "D", "c": " c"}))
     messages = {f.code: f.message for f in check(HISTORY, read(renamed, C_ITEMS))}
-    assert "' C', 'c'; 'D ', 'd'" in messages["similar_labeler_ids"]
+    assert "labelers: 'D', 'd'" in messages["similar_labeler_ids"]
 
 
 def test_items_in_both_rounds():
@@ -208,8 +212,14 @@ def test_few_labelers():
 def test_small_history():
     history = HISTORY.select(items=HISTORY.items[:60])
     assert only(check(history, CURRENT), "small_history").severity == "warning"
+    for shrink in ("optimal", None):
+        assert len(check(history, CURRENT, shrink=shrink)) == 0
     bare = [dataclasses.replace(labels, covariates={}) for labels in (history, CURRENT)]
-    assert only(check(*bare), "small_history").severity == "note"
+    assert len(check(*bare)) == 0
+    texts = [
+        dataclasses.replace(labels, texts={"words": labels.items.astype(object)}) for labels in bare
+    ]
+    assert only(check(*texts), "small_history").severity == "warning"
 
 
 def test_empty_rounds_raise_nothing():
@@ -241,3 +251,36 @@ def test_every_finding_has_a_remedy(labels):
     for finding in check(labels, labels):
         assert finding.message
         assert finding.remedy
+
+
+def test_one_table_without_gold_may_be_a_current_round():
+    assert only(check(CURRENT), "no_gold").severity == "note"
+    assert all(f.severity != "error" for f in check(CURRENT))
+
+
+def test_rounds_that_changed_places():
+    finding = next(f for f in check(CURRENT, HISTORY) if f.code == "gold_in_current_only")
+    assert "are history and current swapped?" in finding.message
+    assert "pass the table with gold as history" in finding.remedy
+    assert "gold_in_current_only" not in check(HISTORY, HISTORY).codes
+    assert "gold_in_current_only" not in check(HISTORY.without_gold(), CURRENT).codes
+
+
+@pytest.mark.parametrize("method", ["score", "gold_rates", "hero1", "hero2"])
+def test_refusals_of_rounds_that_changed_places_say_so(method):
+    ones = HISTORY.with_gold(np.where(HISTORY.gold == 1, 1, np.nan))
+    with pytest.raises(hb.Refusal, match="current table only: are history and current swapped"):
+        hb.estimate(CURRENT, ones, method)
+    with pytest.raises(hb.Refusal) as caught:
+        hb.estimate(ones, CURRENT, method)
+    assert "swapped" not in str(caught.value)
+
+
+def test_fits_of_rounds_that_changed_places_say_so():
+    gate = hb.diagnose(hb.fit(CURRENT, HISTORY, random_seed=1))
+    assert any("are history and current swapped?" in reason for reason in gate.reasons)
+    with pytest.raises(hb.Refusal, match="are history and current swapped"):
+        hb.fit(CURRENT, HISTORY, model="score", random_seed=1)
+    for rounds, said in (((CURRENT, HISTORY), True), ((HISTORY, CURRENT), False)):
+        fitted = hb.fit(*rounds, model="hero", mode="map", random_seed=1)
+        assert ("swapped?" in str(hb.summary(fitted))) is said

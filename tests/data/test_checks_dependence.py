@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hero_bayes.agreement.dependence import dependence, worth_of_labels
 from hero_bayes.data.checks import check
 from hero_bayes.data.labels import Labels
-from hero_bayes.data.shared_errors import _exchangeable, _shuffle
 
 
 def panel(seed, hard_share):
@@ -64,21 +64,19 @@ def test_arms_that_move_apart_are_each_named():
     assert "current group B" in moved[1]
 
 
-def test_items_that_cannot_change_places_cost_nothing():
-    rng = np.random.default_rng(4)
-    residual = np.where(rng.random((40, 60)) < 0.05, rng.standard_normal((40, 60)), np.nan)
-    gold = (np.arange(40) % 2).astype(float)
-    cells = _exchangeable(residual, gold)
-    assert 0 < len(cells) < 120
-    assert all(rows.size > 1 for rows, _ in cells)
-    # The same numbers as with every labeler in both classes, whatever it judged there.
-    every = [
-        (np.flatnonzero((gold == truth) & ~np.isnan(residual[:, column])), column)
-        for truth in (0.0, 1.0)
-        for column in range(60)
-    ]
-    mine, theirs = np.random.default_rng(1), np.random.default_rng(1)
-    np.testing.assert_array_equal(
-        _shuffle(residual, cells, mine), _shuffle(residual, every, theirs)
-    )
-    assert mine.random() == theirs.random()
+@pytest.mark.parametrize("seed", [1, 2])
+def test_check_and_dependence_say_the_same(seed):
+    labels = panel(seed, 0.35)
+    message = next(f.message for f in check(labels) if f.code == "errors_shared")
+    found = dependence(labels)
+    assert found.visible
+    assert f"correlation {found.overall.value:.2f} within a class" in message
+    assert f"of the {found.n_items} gold items" in message
+    assert f"worth about {found.effective_judges.value:.1f} independent" in message
+    assert worth_of_labels(labels).startswith(found.sentence)
+
+
+def test_check_says_nothing_where_dependence_refuses():
+    labels = panel(1, 0.35)
+    few = np.where(np.cumsum(labels.gold == 1) > 4, np.nan, labels.gold)
+    assert "errors_shared" not in check(labels.with_gold(few)).codes

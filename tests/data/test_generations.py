@@ -401,6 +401,53 @@ def test_summary(generations):
     assert table.loc["b", ["prompts", "missing", "never_correct"]].tolist() == [2, 1, 0.5]
 
 
+ROWS = pd.DataFrame(
+    {
+        "prompt": ["a", "a", "b", "b"], "model": "m", "generation": [1, 2, 1, 2], "correct": 1,
+        "answer": "x", "run": 1, "prompt_group": "g", "answer_cluster": "c",
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", [[1], (1, 0), {1}, {"v": 1}, np.array([1])], ids=str)
+@pytest.mark.parametrize("column", ROWS.columns)
+def test_cells_hold_one_value(column, cell):
+    table = ROWS.astype(object)
+    table.at[2, column] = cell
+    with pytest.raises(hb.DataError, match=rf"column '{column}' of the generations .* in row 2"):
+        Generations.from_frame(table)
+
+
+COUNTED = pd.DataFrame({"prompt": ["a", "b"], "n_correct": [1, 2], "k": [3, 3]})
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "match"),
+    [
+        (ROWS, {"generation": "correct"}, "as correct and as generation"),
+        (ROWS, {"prompt_group": "prompt"}, "as prompt and as prompt_group"),
+        (ROWS, {"answer": "correct"}, "as answer and as correct"),
+        (ROWS.drop(columns="model"), {"model": "prompt"}, "as prompt and as model"),
+        (COUNTED, {"k": "n_correct"}, "as n_correct and as k"),
+        (COUNTED, {"model": "k"}, "as model and as k"),
+    ],
+)
+def test_one_column_serves_one_role(table, columns, match):
+    with pytest.raises(hb.DataError, match=f"of the generations would serve {match}"):
+        Generations.from_frame(table, columns=columns)
+
+
+def test_ids_that_differ_by_blanks_at_the_ends_are_one():
+    spaced = ROWS.assign(prompt=["a", "a ", " b", "b"], model=["m", "m ", " m", "m"])
+    assert Generations.from_frame(spaced) == Generations.from_frame(ROWS)
+
+
+@pytest.mark.parametrize("call", [lambda: Generations(ROWS), lambda: Generations("g.csv")])
+def test_the_constructor_names_from_frame(call):
+    with pytest.raises(TypeError, match=r"hb\.difficulty\.Generations\.from_frame\("):
+        call()
+
+
 N = 20
 
 

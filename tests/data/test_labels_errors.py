@@ -86,7 +86,7 @@ def test_label_outside_names_values_counts_rows_and_remedy():
     refused(r"'yes' \(2x\), 'no' \(1x\) in rows 0, 1, 2", TABLE.assign(label=["yes", "no", "yes"]))
     refused(r"nan.*inf", TABLE.assign(label=["nan", np.inf, 1]))
     many = pd.DataFrame({"item": range(9), "labeler": "a", "label": range(2, 11)})
-    refused(r"and 1 more values in rows 0, 1, 2, 3, 4 and 4 more", many)
+    refused(r"and 1 more value in rows 0, 1, 2, 3, 4 and 4 more", many)
 
 
 def test_several_problems_are_told_at_once():
@@ -254,3 +254,185 @@ def test_text_covariates_must_be_complete():
 def test_gold_prob_outside(bad):
     items = ITEMS.assign(gold_prob=[0.5, bad])
     refused(r"gold_prob outside \(0, 1\] in the items table: .* for items 2 in row 1", items=items)
+
+
+WIDE = ITEMS.assign(label=[0, 1], arm=["A", "B"], q=["u", "v"])
+PEOPLE = pd.DataFrame({"labeler": ["a", "b"], "version": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "match"),
+    [
+        ({}, {"gold": "label"}, r"column 'label' of the labels table is the label already"),
+        ({}, {"gold": "labeler"}, r"column 'labeler' of the labels table is the labeler already"),
+        ({}, {"arm": "label"}, r"column 'label' .* is the label already, one column serves one"),
+        ({"items": WIDE}, {"gold": "item"}, r"column 'item' of the items table is the item"),
+        ({"items": WIDE}, {"gold": "arm"}, r"'arm' of the items table .* as gold and as arm"),
+        ({"items": WIDE}, {"round": "arm"}, r"'arm' of the items table .* as round and as arm"),
+        (
+            {"items": WIDE},
+            {"prompt": "q", "prompt_group": "q"},
+            r"'q' .* prompt and as prompt_group",
+        ),
+        ({}, {"item": "label"}, r"'label' of the labels table .* as item and as label"),
+        ({"labels": TABLE.assign(gold=1)}, {"label": "gold"}, r"'gold' .* as label and as gold"),
+        (
+            {"labelers": PEOPLE},
+            {"family": "labeler"},
+            r"'labeler' of the labelers table is the lab",
+        ),
+        (
+            {"labelers": PEOPLE},
+            {"family": "version"},
+            r"'version' of the labelers .* as family and",
+        ),
+    ],
+)
+def test_one_column_serves_one_role(tables, options, match):
+    refused(match, **{"labels": TABLE, **tables}, columns=options)
+
+
+@pytest.mark.parametrize(
+    ("covariates", "columns", "match"),
+    [
+        ("x", {"gold": "x"}, r"'x' of the items table would serve as gold and as covariate 'x'"),
+        ("x", {"arm": "x"}, r"'x' .* as arm and as covariate 'x'"),
+        (TextCovariates("q"), {"round": "q"}, r"'q' .* as round and as covariate 'q'"),
+        (
+            "rating",
+            {"label": "rating"},
+            r"'rating' of the labels .* label and as covariate 'rating'",
+        ),
+        ("arm", {}, r"'arm' cannot be a covariate, it has a role of its own"),
+        (TextCovariates("gold"), {}, r"'gold' cannot be a covariate"),
+        (
+            TextCovariates("prompt"),
+            {"prompt": "q"},
+            r"prompt .* is column 'q', and its text column",
+        ),
+    ],
+)
+def test_a_covariate_has_no_other_role(covariates, columns, match):
+    items = WIDE.assign(prompt="a text")
+    labels = TABLE.assign(rating=TABLE["label"])
+    refused(match, labels, items, covariates=covariates, columns=columns)
+
+
+def test_the_text_of_a_prompt_may_be_its_id():
+    for columns, name in (({}, "prompt"), ({"prompt": "q"}, "q")):
+        items = WIDE.rename(columns={"q": name})
+        labels = Labels.from_frames(TABLE, items, covariates=TextCovariates(name), columns=columns)
+        assert labels.texts[name].tolist() == labels.prompt.tolist() == ["u", "v"]
+
+
+def test_a_name_that_both_tables_have_is_looked_for_among_the_items():
+    labels = TABLE.assign(model="judge", label=[1, 1, 1])
+    items = WIDE.drop(columns="gold").assign(model=["m", "n"])
+    for columns in ({"gold": "label"}, {"gold": "label", "round": "model"}):
+        read = Labels.from_frames(labels, items, columns=columns)
+        assert read.gold.tolist() == [0, 1]
+        assert read.label.tolist() == [1, 1, 1]
+    assert read.group_round == ("m", "n")
+
+
+def test_gold_by_another_name_reaches_the_labels_only_without_items():
+    labels = TABLE.assign(truth=[1, 1, 0])
+    columns = {"gold": "truth"}
+    assert Labels.from_frames(labels, columns=columns).gold.tolist() == [1, 0]
+    refused(
+        r"the gold is looked for in the items table .* has no column 'truth'",
+        labels,
+        ITEMS[["item", "x"]],
+        columns=columns,
+    )
+    read = Labels.from_frames(labels.assign(a=["u", "u", "v"]), ITEMS, columns={"arm": "a"})
+    assert read.group_arm == ("u", "v")
+
+
+CELLS = {
+    "list": [1, 0],
+    "tuple": (1, 0),
+    "set": {1},
+    "dict": {"v": 1},
+    "array": np.array([1, 0]),
+    "array of no dimension": np.array(1),
+    "series": pd.Series([1, 0]),
+}
+FULL = TABLE.assign(
+    gold=[1, 1, 0], x=0.5, arm="A", round=1, prompt="p", prompt_group="g", generation=1,
+    gold_prob=0.5, family="f", version=1, text="t",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("column", FULL.columns)
+def test_cells_hold_one_value(column, kind):
+    table = FULL.astype(object)
+    table.at[1, column] = CELLS[kind]
+    remedy = r"keep one entry .*\.str\['v'\]" if kind == "dict" else r"table\.explode"
+    refused(
+        rf"column '{column}' of the labels table holds .* in row 1 \(counted .*{remedy}",
+        table,
+        covariates=["x", TextCovariates("text")],
+    )
+
+
+@pytest.mark.parametrize("name", ["items", "labelers"])
+def test_cells_of_the_other_tables_hold_one_value(name):
+    listed = pd.DataFrame({"item": [1, 2], "labeler": ["a", "b"], "gold": [[1], [1, 0]]})
+    listed["family"] = listed["gold"]
+    refused(rf"of the {name} table holds \[1\] in rows 0, 1", **{name: listed})
+
+
+def test_nested_columns_of_arrow_and_categories():
+    import pyarrow as pa
+
+    for cells in ([[1], [0]], [{"v": 1}, {"v": 0}]):
+        table = pa.table({"item": ["a", "b"], "labeler": ["u", "v"], "label": cells})
+        refused(r"column 'label' .* in rows 0, 1", table)
+        refused(r"column 'label' .* in rows 0, 1", table.to_pandas(types_mapper=pd.ArrowDtype))
+    refused(r"in rows 0, 2", TABLE.assign(label=pd.Categorical([(1,), None, (2,)])))
+
+
+def test_columns_that_are_not_read_may_hold_anything():
+    assert Labels.from_frames(TABLE.assign(tokens=[[1, 2]] * 3)) == Labels.from_frames(TABLE)
+
+
+def test_new_gold_holds_one_value_a_cell():
+    with pytest.raises(DataError, match=r"new gold holds \[0, 1\] in row 1"):
+        Labels.from_frames(TABLE).with_gold(pd.Series([1, [0, 1]], index=["1", "2"]))
+
+
+def test_ragged_columns_are_no_table():
+    refused(r"the labels table is no table", {"item": [1, 2], "labeler": ["a"], "label": [1, 0]})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Labels(TABLE),
+        lambda: Labels(TABLE, ITEMS, positive=1),
+        lambda: Labels(labels=TABLE, items=ITEMS),
+        lambda: Labels("labels.csv"),
+        lambda: Labels(TABLE.to_dict("list")),
+        lambda: Labels(),
+    ],
+)
+def test_the_constructor_names_from_frames(call):
+    with pytest.raises(TypeError, match=r"make it from tables with hb\.Labels\.from_frames\("):
+        call()
+
+
+def test_ids_that_differ_by_blanks_at_the_ends_are_one():
+    table = pd.DataFrame(
+        {"item": ["a", "a ", " b\t"], "labeler": ["u", "v\n", " u"], "label": [1, 0, 1]}
+    )
+    items = pd.DataFrame({"item": [" a", "b "], "gold": [1, 0], "arm": ["A ", " A"]})
+    people = pd.DataFrame({"labeler": ["u ", " v"], "family": ["f", "f "]})
+    labels = Labels.from_frames(table, items, people)
+    clean = [frame.map(lambda v: v.strip() if isinstance(v, str) else v) for frame in
+             (table, items, people)]  # fmt: skip
+    assert labels == Labels.from_frames(*clean)
+    assert labels.select(items=[" b "]).items.tolist() == ["b"]
+    assert labels.with_gold(pd.Series([0], index=["a "])).gold[0] == 0
+    refused(r"duplicated \(item, labeler\)", table.assign(labeler=["u", "u ", "v"]))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from hero_bayes.data.covariates import TextCovariates
+from hero_bayes.data.generations import Generations
 from hero_bayes.data.labels import Labels
 from hero_bayes.errors import DataError
 
@@ -97,3 +98,83 @@ def test_parquet_in_parts(tmp_path):
     TABLE.iloc[:2].to_parquet(folder / "0.parquet", index=False)
     TABLE.iloc[2:3].to_parquet(folder / "1.parquet", index=False)
     assert Labels.from_parquet(folder) == Labels.from_frames(TABLE.iloc[:3])
+
+
+ROWS = "a,x,1\nb,x,0\n"
+GENERATIONS = "prompt,model,correct\np,m,1\nq,m,0\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (f"# version=1\nitem,labeler,label\n{ROWS}", r"line 1 .* is a comment above .* in line 2"),
+        (f"# study, wave, 2\nitem,labeler,label\n{ROWS}", "line 1 .* is a comment above"),
+        (f"# one\n# two\nconv,who,said\n{ROWS}", "line 1 .* is a comment above"),
+        (f"My study,,\n\nitem,labeler,label\n{ROWS}", r"line 1 .* is a title above .* in line 3"),
+        (f"sep=,\nitem,labeler,label\n{ROWS}", "line 1 .* is a title above"),
+        (f",,\nitem,labeler,label\n{ROWS}", "line 1 .* is empty above"),
+        (f"My study\nconv,who,said\n{ROWS}", "line 2 has 3 fields, line 1 .* has 1"),
+        (ROWS, "line 1 .* looks like values"),
+        ("a,x,yes\nb,x,no\n", "line 1 .* looks like values"),
+        ("a,x,\nb,x,0\n", "line 1 .* looks like values"),
+        ("\ufeffitem;labeler;label\na;x;1\n", "separated by semicolons"),
+        ("item;labeler;label;p\na;x;1;0,5\n", "separated by semicolons"),
+        ("item\tlabeler\tlabel\na\tx\t1\n", "separated by tabs"),
+        ("item,labeler,label,label,,\na,x,1,0,,\n", r"twice: 'label' \(columns 3 and 4\)"),
+        ("item,,labeler,label\na,7,x,1\nb,,x,0\n", "no name .*: column 2 holds '7'"),
+        ("item,labeler,label,\na,x,1,late\n", "no name .*: column 4 holds 'late'"),
+        (",labeler,label\na,x,1\nb,x,0\n", "no name .*: column 1 holds 'a', 'b'"),
+        ("item,labeler,label\na,x,1\nb,x,0,9\n", "line 3 has 4 fields"),
+    ],
+)
+def test_headers_are_named_for_what_they_are(tmp_path, content, match):
+    path = tmp_path / "labels.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=match) as raised:
+        Labels.from_csv(path)
+    assert "index_col" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "left_out"),
+    [
+        (f"item,labeler,label\n{ROWS}", (0, 0)),
+        ("item,labeler,label,,\na,x,1,,\nb,x,0,,\n", (2, 0)),
+        ("item,,labeler,label,\na,,x,1,\n,,,,\nb,,x,0,\n,,,,\n", (2, 2)),
+        (",item,labeler,label\n0,a,x,1\n5,b,x,0\n", (0, 0)),
+        ('"","item","labeler","label"\n"1","a","x",1\n"2","b","x",0\n', (0, 0)),
+        ('\ufeff"item","labeler","label"\na,x,1\nb,x,0\n', (0, 0)),
+        (f"\n\nitem,labeler,label\n{ROWS}", (0, 0)),
+        ("#,item,labeler,label\n1,a,x,1\n2,b,x,0\n", (0, 0)),
+        ("item,labeler,label,2023\na,x,1,7\nb,x,0,8\n", (0, 0)),
+    ],
+)
+def test_empty_rows_and_nameless_columns_are_left_out_and_said(tmp_path, content, left_out):
+    path = tmp_path / "labels.csv"
+    path.write_text(content, encoding="utf-8")
+    labels = Labels.from_csv(path)
+    plain = pd.DataFrame({"item": ["a", "b"], "labeler": "x", "label": [1, 0]})
+    assert labels == Labels.from_frames(plain)
+    assert (labels.reading.empty_columns, labels.reading.empty_rows) == left_out
+    assert ("left out" in str(labels.summary())) == any(left_out)
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (f"# log\n{GENERATIONS}", "is a comment above"),
+        (f"Run 3,,\n{GENERATIONS}", "is a title above"),
+        ("p,m,1\nq,m,0\n", "looks like values"),
+        (GENERATIONS.replace(",", ";"), "separated by semicolons"),
+        (GENERATIONS.replace("model", ""), "no name .*: column 2 holds 'm'"),
+    ],
+)
+def test_headers_of_generations(tmp_path, content, match):
+    path = tmp_path / "log.csv"
+    path.write_text(content)
+    with pytest.raises(DataError, match=match):
+        Generations.from_csv(path)
+    path.write_text(GENERATIONS.replace("\n", ",\n") + ",,,\n")
+    read = Generations.from_csv(path)
+    assert read.k.tolist() == [1, 1]
+    assert str(read.reading) == "1 empty row and 1 empty column left out"

@@ -8,7 +8,7 @@ from many import beta_fit, from_counts
 
 import hero_bayes as hb
 from hero_bayes import difficulty as room
-from hero_bayes.difficulty.comparing import EQUAL_REASON, Pair, resampled
+from hero_bayes.difficulty.comparing import EQUAL_REASON, Pair, on_new_prompts
 
 COUNTS = pd.DataFrame({"prompt": range(6), "n_correct": [0, 1, 2, 3, 4, 4], "k": 4})
 ANSWERS = pd.DataFrame(
@@ -83,11 +83,10 @@ def test_differences_equal_but_for_rounding():
     own = other + 0.3
     assert np.ptp(own - other) > 0.0  # equal, were it not for rounding
     draws = np.full((2, 3), 0.5)
-    fitted = np.array([0.2, 0.4])
     pair = Pair(draws, draws, own, other, np.arange(3))
-    found, sd = resampled(pair, fitted, np.random.default_rng(1))
-    np.testing.assert_array_equal(found, fitted)
-    assert sd == fitted.std(ddof=1)
+    found, sd = on_new_prompts(pair, np.random.default_rng(1))
+    low, high = np.quantile(found, [0.25, 0.75])  # t with 2 degrees of freedom: 0.816 sd
+    assert (high - low) / 2 == pytest.approx(0.816 * sd, rel=0.1)
     both = pd.concat([COUNTS.assign(model="a"), COUNTS.assign(model="b")])
     table = room.compare(room.fit(both, mode="laplace", random_seed=1, draws=50))
     assert table["reason"].tolist() == [EQUAL_REASON, ""]
@@ -100,6 +99,7 @@ def test_two_generations_say_little_of_consistency():
         == ["k = 2: S is at least -0.69, so high consistency says little"] * 2
     )
     more = pd.concat([ANSWERS, ANSWERS])
+    more["generation"] = range(len(more))
     assert room.data_map(more)["note"].tolist() == ["", ""]
     assert room.data_map(COUNTS.assign(k=4))["note"].unique().tolist() == [""]
 

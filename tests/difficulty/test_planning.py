@@ -194,3 +194,54 @@ def test_refusals_and_bad_arguments():
     for cost in ({"prompt": 1}, {"prompt": -1, "generation": 1}, {"prompt": 0, "generation": 0}):
         with pytest.raises(ValueError, match="cost"):
             plan(pilot(), cost=cost)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [8, 20, 100])
+def test_assurance_of_groups_is_kept(groups):
+    def chances(count, rng):
+        centre = np.repeat(rng.beta(2, 2, count), 10)
+        return rng.beta(centre * 7 / 3, (1 - centre) * 7 / 3)
+
+    many = chances(20_000, np.random.default_rng(0))
+    by_group = many.reshape(-1, 10)
+    truth = by_group.sum(axis=1).var() / 10 + (many * (1 - many)).mean() / 10
+    kept = inside = 0
+    for seed in range(150):
+        rng = np.random.default_rng([groups, seed])
+        counts = rng.binomial(5, chances(groups, rng))
+        data = from_counts(counts, 5, prompt_group=np.repeat(np.arange(groups), 10))
+        row = plan(data, target_se=0.02, k=10, assurance=0.9, random_seed=seed).iloc[0]
+        error = np.sqrt(truth / row["n"])
+        kept += error <= 0.02
+        inside += row["low"] <= error <= row["high"]
+    # binomial error 0.024 of the first, 0.018 of the second
+    assert kept / 150 >= 0.85
+    assert inside / 150 >= 0.90
+
+
+def sure_and_mixed(seed, sure=0.98):
+    """150 prompts with one generation each, 150 mixed ones with five."""
+    rng = np.random.default_rng(seed)
+    p = np.r_[np.full(150, sure), rng.beta(2, 2, 150)]
+    k = np.repeat([1, 5], 150)
+    return from_counts(rng.binomial(k, p), k), p
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_of_prompts_with_one_generation_is_bounded(seed):
+    data, p = sure_and_mixed(seed)
+    found = moments(data)
+    assert found.sigma == pytest.approx(p.std(), abs=0.05)
+    assert "150 prompts with one generation" in found.reason
+    assert found.borrowed < 0.5 * found.sigma_squared
+    planned = plan(data, k=50)["standard_error"][0]
+    exact = np.sqrt((p.var() + (p * (1 - p)).mean() / 50) / 300)
+    assert planned == pytest.approx(exact, rel=0.25)
+
+
+def test_plans_that_rest_on_prompts_with_one_generation_are_refused():
+    data, _ = sure_and_mixed(1, sure=0.5)
+    with pytest.raises(hb.Refusal, match="how noisy prompts with one generation are"):
+        plan(data, k=5)
+    assert len(plan(data, k=1)) == 1

@@ -171,7 +171,7 @@ def test_fits_are_understood(shape):
     table = pass_at_k(fit, k=1).set_index("estimand")["pass_at_k"]
     posterior = fit["posterior"].to_dataset()
     # The fit sums over fixed nodes, 0.08 apart: error below 1e-6 for scales from 0.05 to 7.
-    assert table[NEW_PROMPTS] == pytest.approx(posterior["mu"].mean().item(), abs=1e-6)
+    assert table[NEW_PROMPTS] == pytest.approx(posterior["mu_law"].mean().item(), abs=1e-6)
     assert table[THESE_PROMPTS] == pytest.approx(
         posterior["mu_these_prompts"].mean().item(), abs=1e-12
     )

@@ -7,7 +7,14 @@ from toy import simulate
 
 import hero_bayes as hb
 from hero_bayes.estimators.anchored_em import anchor
-from hero_bayes.estimators.averaging import HELD_OUT_DRAWS, average, held_out_log_score
+from hero_bayes.estimators.averaging import (
+    HELD_OUT_DRAWS,
+    average,
+    held_out_log_score,
+    label_evidence,
+)
+from hero_bayes.estimators.fallible_anchor import anchor_fallible
+from hero_bayes.estimators.gold_error import gold_error_of
 from hero_bayes.estimators.independent import rate_draws
 from hero_bayes.estimators.item_scores import item_scores
 
@@ -87,9 +94,93 @@ def test_weight_is_the_bayes_factor(independent):
     draws = average(history, current, n_draws=400, prior=0.3)
     score, _ = held_out_log_score(draws.tilt.scores, history, current)
     evidence = np.log(np.mean(np.exp(draws.tilt.log_evidence - score))) + score
-    expected = 0.3 * np.exp(score - evidence) / (0.3 * np.exp(score - evidence) + 0.7)
+    odds = 0.3 / 0.7 * np.exp(draws.log_labels_independent + score - evidence)
+    assert draws.log_labels_independent == label_evidence(anchor(history, current))
+    expected = odds / (1.0 + odds)
     np.testing.assert_allclose(draws.probability_independent, expected, rtol=1e-9)
     assert draws.independent.sum() == round(400 * draws.probability_independent)
+
+
+def test_evidence_of_the_labels_by_hand(independent):
+    """Pair by pair, item by item, at rates that lie inside (0, 1)."""
+    history, current = independent
+    found = anchor(history, current)
+    assert 0.01 < min(found.sensitivity.min(), found.specificity.min())
+    assert max(found.sensitivity.max(), found.specificity.max()) < 0.99
+    scores = []
+    for i in range(history.n_items):
+        labels = range(history.item_ptr[i], history.item_ptr[i + 1])
+        chance = [[], []]
+        for e in labels:
+            j = history.labeler_idx[e]
+            chance[0].append(1.0 - found.specificity[j])
+            chance[1].append(found.sensitivity[j])
+        seen = [history.label[e] for e in labels]
+        weight = [
+            np.prod([p if z else 1 - p for p, z in zip(ps, seen, strict=True)]) for ps in chance
+        ]
+        odds = found.history_prevalence[0] * weight[1] / weight[0]
+        truth = odds / (odds + 1 - found.history_prevalence[0])
+        if history.has_gold[i]:
+            truth = history.gold[i]
+        pairs = [
+            sum(
+                (seen[a] - ps[a]) * (seen[b] - ps[b])
+                for a in range(len(seen))
+                for b in range(a + 1, len(seen))
+            )
+            for ps in chance
+        ]
+        if len(seen) > 1:
+            scores.append((1 - truth) * pairs[0] + truth * pairs[1])
+    scores = np.array(scores)
+    z = scores.sum() / np.sqrt(np.sum((scores - scores.mean()) ** 2))
+    expected = 0.5 * np.log(scores.size) - 0.5 * max(z, 0.0) ** 2
+    np.testing.assert_allclose(label_evidence(found), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("loading", [0.8, 1.5, 2.5])
+def test_labels_alone_speak_against_independence(loading):
+    """Twelve items with gold are too few to tell; four hundred items with labels are not."""
+    history, current, _ = shared_errors(4, loading=loading)
+    classes = [np.flatnonzero(history.gold == y)[:6] for y in (0, 1)]
+    gold = np.full(history.n_items, np.nan)
+    gold[np.concatenate(classes)] = history.gold[np.concatenate(classes)]
+    draws = average(history.with_gold(gold), current, n_draws=200)
+    assert draws.log_labels_independent < -5.0
+    assert draws.probability_independent < 0.01
+
+
+def test_labels_of_independent_labelers_speak_for_them():
+    """log(n) / 2 - max(z, 0)^2 / 2 with z standard normal: in 99 % above log(n) / 2 - 2.7."""
+    found = [
+        label_evidence(
+            anchor(
+                *simulate(seed, n_history=500, n_current=50, gold_share=0.2, strength=0.0).rounds
+            )
+        )
+        for seed in range(40)
+    ]
+    short = 0.5 * np.log(500) - np.array(found)
+    assert (short > 2.71).sum() <= 3
+    # The mean of max(z, 0)^2 / 2 is 1/4, its standard deviation 0.56.
+    assert abs(short.mean() - 0.25) < 4 * 0.56 / np.sqrt(40)
+
+
+def test_one_judge_says_nothing_of_shared_errors(independent):
+    history, current = (
+        table.select(labelers=[independent[0].labelers[0]], unlabeled="drop")
+        for table in independent
+    )
+    assert label_evidence(anchor(history, current)) == 0.0
+
+
+def test_fallible_gold_is_no_labeler_in_the_evidence_of_the_labels(independent):
+    """The column that stands for gold makes no pairs with labels."""
+    history, current = independent
+    exact = label_evidence(anchor(history, current))
+    fallible = label_evidence(anchor_fallible(history, current, gold_error_of(1e-6)))
+    np.testing.assert_allclose(fallible, exact, rtol=1e-3)
 
 
 @pytest.mark.parametrize("prior", [0.0, 1.0])

@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import chi2
 from toy import from_rows, make_labels, simulate
 
-from hero_bayes.estimators.estimate import estimate
+from hero_bayes.estimators.anchored_em import anchor
+from hero_bayes.estimators.estimate import compare_methods, estimate
+from hero_bayes.estimators.information import inside, with_flat_prior
 from hero_bayes.estimators.score import Profile, interior, solve
 
 ANCHORED = ("gold_rates", "hero1", "hero2")
@@ -147,3 +149,107 @@ def test_fifty_thousand_items():
     # Four standard errors; the population rate is 0.3 exactly at strength 0.
     assert abs(result.value - 0.3) < 4 * result.standard_error
     assert result.standard_error < 0.02
+
+
+def with_edges(seed, n_labelers=10, n_gold=40, n=300, unlabeled=0):
+    """Labelers who err independently; rates of 0 and 1 are frequent among so few gold items."""
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(0.5, 0.85, n_labelers), rng.uniform(0.8, 0.95, n_labelers)
+
+    def table(size, share, gold):
+        x = rng.standard_normal(size)
+        truth = (rng.random(size) + 0.2 * np.tanh(x)) < share
+        right = rng.random((size, n_labelers)) < np.where(truth[:, None], *rates)
+        item, labeler = np.indices(right.shape)
+        label = np.where(right, truth[:, None], ~truth[:, None]).astype(int)
+        known = np.where(np.arange(size) < gold, truth, np.nan)
+        facts = {"gold": known, "x": x}
+        return make_labels(item.ravel(), labeler.ravel(), label.ravel(), facts, ["x"])
+
+    return table(n_gold + unlabeled, 0.35, n_gold), table(n, 0.2, 0)
+
+
+@pytest.mark.parametrize("n", [1, 3, 14, 100])
+def test_moved_rate_has_the_information_of_its_beta_posterior(n):
+    """n hits of n: near the Beta(n + 1, 1) posterior, whose variance is p (1 - p) / (n + 3)."""
+    label = [1] * n + [0] * n
+    history = make_labels(range(2 * n), ["a"] * 2 * n, label, {"gold": label})
+    anchored = anchor(history, make_labels([0], ["a"], [1]))
+    p = (n + 1) / (n + 2)
+    at = anchored.interior
+    assert at.n_moved == 2
+    np.testing.assert_allclose([at.sensitivity[0], at.specificity[0]], p, rtol=1e-9)
+    expected = min(p * (1 - p) / (n + 2), 1 / 12)
+    np.testing.assert_allclose(np.diag(anchored.covariance[0]), expected, rtol=1e-6)
+
+
+def test_flat_prior_is_one_hit_and_one_miss_as_gold_items():
+    history, current = with_edges(3)
+    data = anchor(history, current).data
+    chosen = np.arange(10) == 4
+    none = np.zeros(10, dtype=bool)
+    more = with_flat_prior(data, chosen, none, np.array([True]))
+    assert more.code[-2:].tolist() == [8, 9]
+    assert more.gold[-4:].tolist() == [1, 1, 1, 0]
+    assert more.group_idx[-4:].tolist() == [-1, -1, 0, 0]
+    assert np.diff(more.item_ptr)[-4:].tolist() == [1, 1, 0, 0]
+    same = with_flat_prior(data, none, none, np.array([False]))
+    assert same.gold.size == data.gold.size
+
+
+def test_rate_of_hardly_any_item_is_moved():
+    moved, flagged = inside(np.array([1.0, 1.0]), np.array([0.2, 0.0]))
+    assert flagged.tolist() == [True, False]
+    np.testing.assert_allclose(moved[0], 1.2 / 2.2)
+
+
+@pytest.mark.parametrize("method", ["gold_rates", "hero1", "hero2"])
+def test_rates_at_an_edge_are_flagged_and_the_error_holds_the_distance(method):
+    result = estimate(*with_edges(1, n_gold=20), method)
+    centre, terms = result.details["centre"], ("sampling", "labelers", "covariate_mean")
+    assert result.details["rates_at_edge"]
+    assert any('Prefer model="auto"' in note for note in result.notes)
+    low, high = result.interval()
+    assert min(low, high) <= min(result.value, centre)
+    assert max(result.value, centre) <= high
+    variance = sum(result.details[f"variance_{term}"] for term in terms)
+    np.testing.assert_allclose(
+        result.standard_error**2, variance + (result.value - centre) ** 2, rtol=1e-9
+    )
+
+
+def test_without_a_rate_at_an_edge_nothing_is_flagged():
+    rounds = with_edges(1, n_gold=600)
+    for method in ANCHORED:
+        result = estimate(*rounds, method)
+        assert result.details["rates_at_edge"] == ()
+        assert result.details["centre"] == result.value
+        assert "0 or 1" not in " ".join(result.notes)
+
+
+def test_compare_methods_counts_and_names_the_remedy():
+    table = compare_methods(*with_edges(1, n_gold=20)).set_index("method")
+    assert (table.loc[list(ANCHORED), "rates_at_edge"] > 0).all()
+    assert table.loc["majority_vote", "rates_at_edge"] == 0
+    assert table.loc["hero1", "note"].count('method="score"') == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_labelers", [3, 10, 15])
+@pytest.mark.parametrize(("n_gold", "unlabeled", "n"), [(40, 0, 300), (20, 40, 50), (20, 0, 3000)])
+def test_intervals_cover_with_a_rate_at_an_edge(n_labelers, n_gold, unlabeled, n):
+    """Nominal .95; at least .90 less three Monte Carlo errors of the rounds with such a rate."""
+    hits = {"hero1": [], "hero2": [], "gold_rates": []}
+    rng = np.random.default_rng(0)
+    rate = np.mean(rng.random(400_000) + 0.2 * np.tanh(rng.standard_normal(400_000)) < 0.2)
+    for seed in range(25):
+        rounds = with_edges(seed, n_labelers, n_gold, n, unlabeled)
+        for method, inside_interval in hits.items():
+            result = estimate(*rounds, method)
+            if result.details["rates_at_edge"]:
+                low, high = result.interval(0.95)
+                inside_interval.append(low <= rate <= high)
+    for method, inside_interval in hits.items():
+        if len(inside_interval) >= 10:
+            allowed = 3 * np.sqrt(0.9 * 0.1 / len(inside_interval))
+            assert np.mean(inside_interval) >= 0.9 - allowed, method

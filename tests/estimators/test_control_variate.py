@@ -123,8 +123,9 @@ def test_constant_and_collinear_columns_change_nothing():
 
 @pytest.mark.parametrize("shrink", ["paper", "optimal"])
 def test_hero2_equation_and_variance_by_hand(shrink):
-    history, current = simulate(31, n_history=150, n_current=70).rounds
+    history, current = simulate(31, n_history=150, n_current=70, gold_share=0.5).rounds
     result = estimate(history, current, "hero2", ["x"], ridge=0, shrink=shrink)
+    assert result.details["rates_at_edge"] == ()
     anchored = anchor(history, current)
     first, evidence, inner = hero1_solution(anchored, "current", np.arange(70))
     psi = kernels.psi_array(evidence.log_ratio, first.value)

@@ -11,7 +11,6 @@ import hero_bayes as hb
 from hero_bayes.estimators import wide_information
 from hero_bayes.estimators.anchored_em import anchor
 from hero_bayes.estimators.independent import independent_draws, rate_draws
-from hero_bayes.estimators.information import interior_parameters
 
 HITS, MISSES = (40, 34), (10, 16)
 
@@ -85,7 +84,8 @@ def test_evidence_is_that_of_the_drawn_rates():
     draws = independent_draws(anchored, 500, np.random.default_rng(4))
     sensitivity, specificity = rate_draws(anchored, 400, np.random.default_rng(4))
     expected = np.log(sensitivity / (1 - specificity))
-    np.testing.assert_allclose(draws.ratio[:, 0], expected[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(draws.log_ratio[:, 0], expected[draws.rate_idx, 0], rtol=1e-12)
+    np.testing.assert_array_equal(draws.log_ratio_at(np.array([7, 3])), draws.log_ratio[[7, 3]])
     assert draws.log_ratio.shape == (500, 20)
     assert np.bincount(draws.rate_idx).max() == 2
 
@@ -102,15 +102,11 @@ def test_gold_of_the_round_is_clamped():
 def test_many_labelers_get_the_covariance_of_the_operator():
     problem = simulate(3, n_history=60, n_current=20, n_labelers=4, labels_per_item=3)
     anchored = anchor(*problem.rounds)
-    data = anchored.data
-    *rates, prevalence, truth, _ = interior_parameters(
-        data, anchored.sensitivity, anchored.specificity, anchored.history_prevalence
-    )
-    score = wide_information.item_scores(data, truth, *rates, prevalence).toarray()
+    at = anchored.interior
+    place = at.truth, at.sensitivity, at.specificity, at.prevalence
+    score = wide_information.item_scores(at.data, *place).toarray()
     expected = np.linalg.inv(score.T @ score + 12.0 * np.eye(score.shape[1]))
-    drawn = wide_information.wide_deviations(
-        data, truth, *rates, prevalence, 4000, np.random.default_rng(6)
-    )
+    drawn = wide_information.wide_deviations(at.data, *place, 4000, np.random.default_rng(6))
     spread = np.sqrt(np.diag(expected))
     correlation = (drawn.T @ drawn / 4000) / np.outer(spread, spread)
     np.testing.assert_allclose(

@@ -165,8 +165,8 @@ def ratio_at(p, point, **settings):
 class EvenWeights:
     """In place of a generator: every item weighs the same, no bootstrap."""
 
-    def standard_exponential(self, shape):
-        return np.ones(shape)
+    def standard_gamma(self, count, shape):
+        return np.broadcast_to(count, shape).astype(float)
 
 
 def test_evidence_is_the_tilts_without_bootstrap_weights(problem):
