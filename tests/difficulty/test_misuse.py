@@ -12,7 +12,12 @@ from hero_bayes.difficulty.comparing import EQUAL_REASON, Pair, on_new_prompts
 
 COUNTS = pd.DataFrame({"prompt": range(6), "n_correct": [0, 1, 2, 3, 4, 4], "k": 4})
 ANSWERS = pd.DataFrame(
-    {"prompt": [0, 0, 1, 1], "correct": [0, 0, 1, 0], "answer": ["7", "7", "8", "9"]}
+    {
+        "prompt": [0, 0, 1, 1],
+        "generation": [1, 2, 1, 2],
+        "correct": [0, 0, 1, 0],
+        "answer": ["7", "7", "8", "9"],
+    }
 )
 PRICES = {"prompt": 1.0, "generation": 1.0}
 FIT = beta_fit([0.4, 0.5], [0.2, 0.3])
