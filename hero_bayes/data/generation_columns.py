@@ -471,8 +471,8 @@ def refuse_copies(
     """Refuse rows that stand in the table twice, where no generation index says otherwise.
 
     Rows are copies beyond doubt where a column that never repeats elsewhere (a time, the id of a
-    record; no text, and not what was ``said``) repeats with them, and where all rows of a model come equally often, right and wrong
-    ones, on so many prompts that luck cannot do it.
+    record; no text, and not what was ``said``) repeats with them, and where all rows of a model
+    come equally often, right and wrong ones, on so many prompts that luck cannot do it.
     """
     columns = [column for column in frame.columns if not _counts_rows(frame[column])]
     parts = [_codes(frame[column])[0] for column in columns]

@@ -11,8 +11,8 @@ from hero_bayes.data.identifiers import some
 from hero_bayes.difficulty.prompt_means import (
     check_prob,
     check_seed,
+    paired_variance,
     score_draws,
-    squared_error,
 )
 from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS
 from hero_bayes.errors import DataError, Refusal
@@ -26,7 +26,7 @@ __all__ = ["compare"]
 FloatArray = NDArray[np.float64]
 
 #: Differences of shares that differ by less are equal.
-EQUAL, DIGITS = 1e-12, 9
+EQUAL = 1e-12
 EQUAL_REASON = "the differences are all equal: the two scores, unpaired, say how sure it is"
 STOPPED_REASON = (
     "sampling stopped at an outcome: the generation that ended a prompt is left out, because it "
@@ -214,9 +214,6 @@ def on_new_prompts(pair: Pair, rng: np.random.Generator) -> tuple[FloatArray, fl
     apart = [score_draws([s], [pair.group], FEWER, rng) for s in (pair.own_share, pair.other_share)]
     unpaired = float(sum(scores.var(ddof=1) for scores in apart))
     share = pair.own_share - pair.other_share
-    of_unit = np.bincount(pair.group, share) / np.bincount(pair.group)
-    _, ties = np.unique(np.round(of_unit, DIGITS), return_counts=True)
-    weight = float((n_units - ties.max()) ** 2)
-    variance = (weight * squared_error(share, pair.group) + unpaired) / (weight + 1.0)
+    variance = paired_variance(share, pair.group, unpaired)
     draws = share.mean() + np.sqrt(variance) * rng.standard_t(n_units - 1, DRAWS)
     return np.clip(draws, -1.0, 1.0), unpaired**0.5
