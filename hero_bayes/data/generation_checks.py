@@ -405,9 +405,9 @@ def _informative_k(generations: "Generations") -> Iterator[Finding]:
             "informative_k",
             "the number of generations is related to the outcomes: " + "; ".join(said),
             (
-                "fix k in advance; scores and differences of moments, fit and compare leave out "
-                "the generation that ended a prompt, which makes them fair; sigma needs "
-                "hb.difficulty.fit; pass@k, plans, curves over k and run effects stay biased"
+                "fix k in advance; scores and differences leave out the generation that ended a "
+                "prompt, which makes them fair; sigma, pass@k and plans need hb.difficulty.fit, "
+                "whose likelihood holds whatever stopped the sampling; run effects are refused"
                 if known
                 else "fix k in advance; where sampling stopped at an outcome, what rests on shares "
                 "correct is biased: keep the first generation of each prompt, or take mu_law of "

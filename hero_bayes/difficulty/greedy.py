@@ -144,7 +144,7 @@ def greedy_against_sampled(
     group = group_codes(sampled, mine)
     if sampled.prompt_group is None:
         group = group_codes(greedy, theirs)
-    g, p_hat = greedy.p_hat[theirs], sampled.p_hat[mine]
+    g, p_hat = greedy.p_hat[theirs], sampled.fair_share[mine]
     difference = float(g.mean() - p_hat.mean())
     low, high, n_groups, reason = -1.0, 1.0, int(group.max()) + 1, ""
     if n_groups < 2:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from hero_bayes.data.generations import Generations
+from hero_bayes.errors import Refusal
 
 __all__ = [
     "ALONE",
@@ -21,6 +22,7 @@ __all__ = [
     "group_codes",
     "mean_over_prompts",
     "paired_variance",
+    "refuse_stopped",
     "score_draws",
     "squared_error",
     "whole_numbers",
@@ -97,6 +99,17 @@ def group_codes(generations: Generations, cells: Codes) -> Codes:
     if generations.prompt_group is None:
         return np.unique(prompt, return_inverse=True)[1].astype(np.int64)
     return pd.factorize(generations.prompt_group[prompt])[0].astype(np.int64)
+
+
+def refuse_stopped(generations: Generations, cells: Codes, remedy: str) -> None:
+    """Refuse a model whose sampling stopped at an outcome, where all its counts are needed."""
+    model = int(generations.model_idx[cells[0]])
+    rule = generations.stopping[model]
+    if rule is not None:
+        raise Refusal(
+            f"sampling of {str(generations.models[model])!r} stopped once {rule.when}, so its "
+            f"counts are not those of a k set beforehand; {remedy}"
+        )
 
 
 def within_variance(n_correct: Codes, k: Codes) -> Floats:

@@ -259,6 +259,27 @@ def test_where_sampling_stopped_at_an_outcome_the_last_generation_is_left_out(vo
     assert table.loc["these prompts", "reason"] == ""
 
 
+def test_what_needs_all_counts_is_refused_where_sampling_stopped_and_a_fit_answers():
+    data = stopping(1)
+    for answer in (
+        lambda: hb.difficulty.k_curve(data, model="b"),
+        lambda: hb.difficulty.plan(data, target_se=0.05, model="b"),
+        lambda: hb.difficulty.plan(hb.difficulty.moments(data, "b"), target_se=0.05),
+        lambda: hb.difficulty.pass_at_k(data.select(models="b"), k=2),
+    ):
+        with pytest.raises(hb.Refusal, match=r"sampling .*stopped once 1 generation of a prompt"):
+            answer()
+    found = hb.difficulty.moments(data, "b")
+    assert np.isnan([found.sigma, found.icc, found.within]).all()
+    assert "sampling stopped" in found.reason
+    passes = hb.difficulty.pass_at_k(data).set_index("model")
+    assert passes.loc["b", "pass_at_k"] == pytest.approx(found.mu, abs=1e-12)
+    assert "k = 1 alone" in passes.loc["b", "reason"]
+    fitted = hb.difficulty.fit(data, mode="laplace", random_seed=1, draws=200, progressbar=False)
+    assert hb.difficulty.pass_at_k(fitted, k=3)["pass_at_k"].notna().all()
+    assert len(hb.difficulty.plan(fitted, target_se=0.05, model="b"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("votes", [0, 3])
 def test_a_model_that_stops_early_is_as_good_as_itself(votes):

@@ -98,3 +98,23 @@ def test_one_prompt_has_a_reason():
     assert np.isnan(result.standard_error)
     assert "one prompt" in result.reason
     assert (result.low, result.high) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("groups", "size", "a", "b"), [(10, 5, 1, 1), (20, 1, 8, 1), (10, 1, 1, 1), (12, 4, 1, 1)]
+)
+def test_interval_is_no_wider_than_it_must(groups, size, a, b):
+    rng, repeats, covered, width, errors = np.random.default_rng(groups), 200, 0, [], []
+    group = np.repeat(np.arange(groups), size)
+    for _ in range(repeats):
+        p = np.repeat(rng.beta(a, b, groups), size)
+        result = greedy_against_sampled(
+            from_counts(rng.binomial(5, p), 5, prompt_group=group),
+            from_counts(rng.binomial(1, p), 1, prompt_group=group),
+        )
+        covered += result.low <= 0.0 <= result.high
+        width.append(result.high - result.low)
+        errors.append(result.difference)
+    assert covered / repeats >= 0.92 - 4 * np.sqrt(0.95 * 0.05 / repeats)
+    exact = 2 * stats.t.ppf(0.975, groups - 1) * np.std(errors)  # of a known standard error
+    assert np.mean(width) < 1.25 * exact
