@@ -65,7 +65,8 @@ def pass_at_k(
     Raises
     ------
     Refusal
-        If some prompts have fewer than k generations, sampling stopped at an outcome and k > 1, or the prompts of a fit come in groups.
+        If some prompts have fewer than k generations, sampling stopped at an outcome and k > 1, or
+        the prompts of a fit come in groups.
     DataError
         If the source is neither generations (or a table of them) nor such a fit.
 

@@ -151,7 +151,7 @@ def test_seeds():
     ("n", "k", "true"), [(40, 5, 20), (100, 2, 5), (100, 10, 20), (300, 5, 60)]
 )
 def test_the_interval_of_enough_covers(n, k, true):
-    """Difficulty Beta(s / 2, s / 2): the luck of one generation is s times the spread of prompts."""
+    """Difficulty Beta(s / 2, s / 2): one generation's luck is s times the spread of prompts."""
     rng, repeats, covered, inside = np.random.default_rng(n + k), 60, 0, 0
     s = true * (1.1**2 - 1)
     for _ in range(repeats):
