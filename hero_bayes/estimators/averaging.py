@@ -225,8 +225,8 @@ def label_evidence(anchored: Anchored) -> float:
     .. [2] Kass, R. E., Wasserman, L. (1995). A reference Bayesian test for nested hypotheses and
        its relationship to the Schwarz criterion. JASA 90, 928-934.
     """
-    data = anchored.data
     at = anchored.interior
+    data = at.data
     counts = np.repeat(anchored.panel.labelers != GOLD, 2).astype(float)
     label = np.tile([0.0, 1.0], at.sensitivity.size)
     score = np.zeros(at.truth.size)

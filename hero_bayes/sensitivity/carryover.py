@@ -64,7 +64,7 @@ def transport_check(
     history: Labels,
     current: Labels,
     *,
-    draws: int = 200,
+    draws: int = 1000,
     random_seed: int = 0,
 ) -> TransportCheck:
     """Test whether current labels, and gold where there is some, look like history's labelers.
@@ -76,7 +76,9 @@ def transport_check(
     history, current : Labels
         The tables the fit was made from.
     draws : int
-        Draws for which labels are predicted, at least 100.
+        Draws for which labels are predicted, at least 100. A p-value is at least 1 / (draws + 1);
+        where that is above the level of evidence (0.01 over the number of tests), the sentence says
+        so.
     random_seed : int
 
     Returns
@@ -156,7 +158,7 @@ def transport_check(
     tests = pd.DataFrame(rows).T.rename_axis("test")
     numbers = ["observed", "expected", "p_value"]
     tests = tests.astype(dict.fromkeys(numbers, float) | {"n": int})
-    return TransportCheck(tests, table, _sentence(tests, table))
+    return TransportCheck(tests, table, _sentence(tests, table, kept.n_draws))
 
 
 def own_parameters(draws: FlatDraws, current: Labels) -> tuple[Labels, list[dict[str, FloatArray]]]:
@@ -235,7 +237,7 @@ def predictive_tests(
             labels.n_labels,
         ),
         "labelers": row_of(
-            distance, distances.mean(), np.mean(distances >= distance), labels.n_labels
+            distance, distances.mean(), tail_share(distances >= distance), labels.n_labels
         ),
     }
     tails = np.minimum((rests <= rest).mean(axis=0), (rests >= rest).mean(axis=0))
@@ -261,9 +263,14 @@ def predictive_tests(
 
 
 def two_sided(value: Any, draws: FloatArray) -> float:
-    """Twice the smaller tail of the draws beyond a value, at most 1."""
-    tail = min(float(np.mean(draws >= value)), float(np.mean(draws <= value)))
-    return min(2.0 * tail, 1.0)
+    """Share of draws as far from their median as a value."""
+    middle = np.median(draws)
+    return tail_share(np.abs(draws - middle) >= abs(value - middle))
+
+
+def tail_share(beyond: NDArray[np.bool_]) -> float:
+    """A p-value from draws: the value counts as one of them, so that it is never 0."""
+    return float((beyond.sum() + 1.0) / (beyond.size + 1.0))
 
 
 def at_the_same_total(
@@ -284,12 +291,18 @@ def at_the_same_total(
     return middle, given - middle, drawn - mean - centred[:, None] * slope
 
 
-def _sentence(tests: "pd.DataFrame", table: "pd.DataFrame") -> str:
+def _sentence(tests: "pd.DataFrame", table: "pd.DataFrame", n_draws: int) -> str:
     """Which tests speak of drift."""
     made = tests[tests["p_value"].notna()]
-    low = made[made["p_value"] < LEVEL / max(len(made), 1)]
+    level = LEVEL / max(len(made), 1)
+    low = made[made["p_value"] < level]
     if low.empty:
         said = "no evidence of drift between history and the current round"
+        if n_draws + 1 <= 1.0 / level:
+            said += (
+                f"; with {n_draws} draws no p-value of predicted labels can be below the level of "
+                f"{level:.2g}: give {int(1.0 / level) + 1} draws, and a fit that keeps them"
+            )
         if not {"sensitivity", "specificity"} & set(made.index):
             said += "; without gold in the current round a drift common to all labelers cannot show"
         return f"{said}."

@@ -5,7 +5,7 @@ import pytest
 from toy import make_labels, simulate
 
 import hero_bayes as hb
-from hero_bayes.sensitivity.carryover import transport_check
+from hero_bayes.sensitivity.carryover import transport_check, two_sided
 from hero_bayes.sensitivity.gold_checks import calibration_test, gold_tests
 from hero_bayes.sensitivity.labelers import FlatDraws, flat_draws
 
@@ -82,6 +82,25 @@ def test_fewer_positive_labels_than_any_prevalence_gives():
     assert row["expected"] == pytest.approx(0.15, abs=0.03)
     assert row["p_value"] < 0.01
     assert check([history, current]).tests.loc["positive labels", "p_value"] > 0.05
+
+
+@pytest.mark.parametrize(("draws", "reaches"), [(110, False), (150, False), (400, True)])
+def test_draws_that_cannot_reach_the_level_are_said(draws, reaches):
+    """Two tests are made here: a level of .005, and p-values of at least 1 / (draws + 1)."""
+    found = check(two_rounds(2), draws=draws) if draws < 400 else enough_draws(draws)
+    assert np.nanmin(found.tests["p_value"]) >= 1 / (draws + 1)
+    assert ("can be below the level" in found.sentence) != reaches
+
+
+def enough_draws(draws):
+    rounds = two_rounds(2)
+    fit = hb.fit(*rounds, model="auto", random_seed=1, draws=draws // 2, chains=2)
+    return transport_check(fit, *rounds, draws=draws)
+
+
+def test_a_p_value_counts_the_data_among_the_draws():
+    draws = np.arange(9.0)
+    assert [two_sided(value, draws) for value in (4.0, 0.0, 8.0, 20.0)] == [1.0, 0.3, 0.3, 0.1]
 
 
 def test_no_drift_is_rarely_called_one():
