@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from hero_bayes.cli.wording import in_flags
@@ -223,7 +224,7 @@ def _enough(generations: "Generations", seed: int) -> "pd.DataFrame":
     rows = []
     for model in map(str, generations.models):
         row: dict[str, Any] = {"model": model, "k": None, "standard_error": None, "floor": None}
-        row |= {"sentence": "", "reason": ""}
+        row |= {"low": None, "high": None, "sentence": "", "reason": ""}
         try:
             found = enough(k_curve(generations, model=model, random_seed=seed))
         except Refusal as refusal:
@@ -233,7 +234,8 @@ def _enough(generations: "Generations", seed: int) -> "pd.DataFrame":
                 row["reason"] = found.sentence
             else:
                 row |= {"k": found.k, "standard_error": found.standard_error}
-                row |= {"floor": found.floor, "sentence": found.sentence}
+                row |= {"floor": found.floor, "sentence": found.sentence, "low": found.low}
+                row |= {"high": found.high if isfinite(found.high) else None}
         rows.append(row)
     return _frame(rows)
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
-from scipy.stats import rankdata
+from scipy.stats import binom, rankdata
 
 from hero_bayes.data.findings import Finding, Findings
 from hero_bayes.data.generation_columns import UNCLEAR, UNREAD
@@ -17,14 +18,25 @@ from hero_bayes.data.identifiers import INTEGER_PATTERN, number_of, some
 if TYPE_CHECKING:
     from hero_bayes.data.generations import Generations
 
-__all__ = ["generation_findings", "order_p_value", "score_p_value", "stopping_p_value"]
+__all__ = [
+    "Stopping",
+    "agreement_p_value",
+    "generation_findings",
+    "order_p_value",
+    "score_p_value",
+    "stopping_of",
+    "stopping_p_value",
+]
 
 #: Chance of a false alarm of a check, over all models.
 FALSE_ALARM = 0.01
 #: Fewer cells say too little of how k relates to the score.
 MIN_CELLS = 20
+#: Counts that look like stopping at an outcome have no larger chance if k was set beforehand.
+CHANCE = 1e-3
 
 Codes = NDArray[np.int64]
+Shares = NDArray[np.float64]
 Test = Callable[["Generations", Codes], float]
 
 
@@ -91,6 +103,159 @@ def stopping_p_value(generations: "Generations", cells: Codes) -> float:
     expected = stops * ones / size
     variance = expected * (size - stops) * (size - ones) / (size * np.maximum(size - 1, 1))
     return _two_sided(abs(float((both - expected).sum())) - 0.5, float(variance.sum()))
+
+
+def agreement_p_value(generations: "Generations", cells: Codes) -> float:
+    """Whether the last generation of a prompt gives its most frequent answer too often.
+
+    Parameters
+    ----------
+    generations : Generations
+        With whole numbers as generation index and k that differs; 1.0 without.
+    cells : int64 array
+        The cells of one model.
+
+    Returns
+    -------
+    float
+        One-sided p-value; 1.0 where nothing can be said.
+
+    Notes
+    -----
+    With the answers (without them: the scores) of a prompt given, each of its generations is as
+    likely to be the last one, however k was chosen beforehand; the chance that it gives the most
+    frequent answer is the share of that answer.
+    """
+    found = _joining(generations, cells)
+    if found is None:
+        return 1.0
+    joins, chance = found
+    distance = float((joins - chance).sum()) - 0.5
+    return _two_sided(distance, float((chance * (1 - chance)).sum())) / 2 if distance > 0 else 1.0
+
+
+def _joining(generations: "Generations", cells: Codes) -> tuple[Shares, Shares] | None:
+    """Of each prompt: whether its last answer is the most frequent one, and the share of that."""
+    index, k = generations.generation, generations.k[cells]
+    if index is None or k.min() == k.max():
+        return None
+    if not all(INTEGER_PATTERN.fullmatch(name) for name in np.unique(index)):
+        return None
+    cell, times, _ = _times_given(generations, cells)
+    most = np.zeros(len(k), dtype=np.int64)
+    np.maximum.at(most, cell, times)
+    modal = times == most[cell]
+    chance = np.bincount(cell, weights=modal) / k
+    return modal[_is_last(cell)].astype(np.float64), chance
+
+
+def _times_given(generations: "Generations", cells: Codes) -> tuple[Codes, Codes, Shares]:
+    """Of each row: its cell, how often the cell has its answer (or score), and the score."""
+    rows, cell, correct = _rows_of(generations, cells)
+    given = generations.answer_cluster if generations.answer is None else generations.answer
+    code = correct.astype(np.int64)
+    if given is not None:  # what the key accepted is one answer, whatever its spelling
+        code = np.where(correct == 1, -2, pd.factorize(given[rows])[0])
+    joint = pd.DataFrame({"cell": cell, "code": code})
+    return cell, joint.groupby(["cell", "code"])["code"].transform("size").to_numpy(), correct
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """How sampling of a model stopped at an outcome.
+
+    Attributes
+    ----------
+    when : str
+        The outcome, in words.
+    ended : bool array (cell)
+        Whether the last generation of the cell brought it about.
+    last : int64 array (cell)
+        The score of that generation; 0 where there was none.
+    """
+
+    when: str
+    ended: NDArray[np.bool_]
+    last: Codes
+
+
+def stopping_of(generations: "Generations", cells: Codes) -> Stopping | None:
+    """Find the outcome at which sampling of each prompt stopped, if there is one.
+
+    Parameters
+    ----------
+    generations : Generations
+    cells : int64 array
+        The cells of one model.
+
+    Returns
+    -------
+    Stopping or None
+
+    Notes
+    -----
+    Prompts short of the largest k all have r correct generations (or r wrong ones, or r of the more
+    frequent of both, or r of the most frequent answer), and no prompt has more. The chance of that,
+    had k been set beforehand, is at most the product over prompts of the largest binomial
+    probability over P(correct); of answers, whose order must be known, the product of r / k, the
+    chance that the last generation gives that answer.
+    """
+    right, k = generations.n_correct[cells], generations.k[cells]
+    short = k < k.max()
+    if not short.any():
+        return None
+    wrong = k - right
+    for noun, count, last in (
+        ("correct", right, np.ones_like(k)),
+        ("wrong", wrong, np.zeros_like(k)),
+        ("alike", np.maximum(right, wrong), (right > wrong).astype(np.int64)),
+    ):
+        reached = _reached(count, k, short, noun == "alike")
+        if reached:
+            verb = "was" if reached == 1 else "were"
+            when = f"{number_of(reached, 'generation')} of a prompt {verb} {noun}"
+            ended = count == reached
+            return Stopping(when, ended, np.where(ended, last, 0))
+    return _stopping_at_answers(generations, cells, short)
+
+
+def _reached(count: Codes, k: Codes, short: NDArray[np.bool_], either: bool) -> int:
+    """The count at which sampling stopped, or 0."""
+    reached = int(count[short][0])
+    if reached < 1 or (count[short] != reached).any() or count.max() > reached:
+        return 0
+    p, log_chance = np.linspace(0.0, 1.0, 201), 0.0
+    for size, full in set(zip(k.tolist(), (~short).tolist(), strict=True)):
+        counts = np.arange(size + 1)
+        seen = np.maximum(counts, size - counts) if either else counts
+        seen = seen <= reached if full else seen == reached
+        most = np.asarray(binom.pmf(counts[seen][:, None], size, p)).sum(axis=0).max()
+        log_chance += int((k == size).sum()) * math.log(min(most, 1.0))
+    return reached if log_chance <= math.log(CHANCE) else 0
+
+
+def _stopping_at_answers(
+    generations: "Generations", cells: Codes, short: NDArray[np.bool_]
+) -> Stopping | None:
+    """Stopping once an answer was given r times, which the order of the generations shows."""
+    if generations.answer is None and generations.answer_cluster is None:
+        return None
+    joining = _joining(generations, cells)
+    if joining is None:
+        return None
+    cell, times, correct = _times_given(generations, cells)
+    most = np.zeros(len(cells), dtype=np.int64)
+    np.maximum.at(most, cell, times)
+    reached = int(most[short][0])
+    ended = most == reached
+    alone = np.bincount(cell, weights=times == most[cell]) == most
+    as_said = (most <= reached) & (~ended | (alone & (joining[0] == 1)))
+    chance = float(np.sum(np.log(joining[1][ended])))
+    if not as_said.all() or not ended[short].all() or reached < 2 or chance > math.log(CHANCE):
+        return None
+    when = f"{number_of(reached, 'generation')} of a prompt gave one answer"
+    last = correct[_is_last(cell)].astype(np.int64)
+    return Stopping(when, ended, np.where(ended, last, 0))
 
 
 def score_p_value(generations: "Generations", cells: Codes) -> float:
@@ -205,9 +370,14 @@ def _p(value: float) -> str:
 def _informative_k(generations: "Generations") -> Iterator[Finding]:
     tests: list[Test] = [score_p_value]
     if generations.generation is not None:
-        tests.append(stopping_p_value)
+        tests += [stopping_p_value, agreement_p_value]
+    related = {name: (cells, f" ({_p(p)})") for name, cells, p in _smallest(generations, *tests)}
+    for place, name in enumerate(map(str, generations.models)):
+        if generations.stopping[place] is not None:
+            related.setdefault(name, (np.flatnonzero(generations.model_idx == place), ""))
+    stopped = dict(zip(map(str, generations.models), generations.stopping, strict=True))
     said = []
-    for name, cells, p in _smallest(generations, *tests):
+    for name, (cells, p) in related.items():
         k, p_hat = generations.k[cells], generations.p_hat[cells]
         short = k < k.max()
         text = (
@@ -218,16 +388,32 @@ def _informative_k(generations: "Generations") -> Iterator[Finding]:
             _, cell, correct = _rows_of(generations, cells)
             share = correct[_is_last(cell)][short].mean()
             text += f"; there {share:.1%} of the last generations are correct"
-        said.append(f"{text} ({_p(p)})")
+            joining = _joining(generations, cells)
+            if joining is not None:
+                text += (
+                    f", and {joining[0].mean():.1%} of all last ones give the prompt's most "
+                    f"frequent answer ({joining[1].mean():.1%} by chance)"
+                )
+        rule = stopped[name]
+        if rule is not None:
+            text += f"; sampling stopped once {rule.when}"
+        said.append(text + p)
     if said:
+        known = all(stopped[name] is not None for name in related)
         yield Finding(
             "warning",
             "informative_k",
             "the number of generations is related to the outcomes: " + "; ".join(said),
-            "fix k in advance; where sampling stopped at an outcome every score is biased, and "
-            "only the first generation of each prompt is a fair one; where generations failed, "
-            "score the failures as wrong if they are; where k was set in advance by difficulty, "
-            "means and standard errors stand",
+            (
+                "fix k in advance; scores and differences leave out the generation that ended a "
+                "prompt, which makes them fair; sigma, pass@k and plans need hb.difficulty.fit, "
+                "whose likelihood holds whatever stopped the sampling; run effects are refused"
+                if known
+                else "fix k in advance; where sampling stopped at an outcome, what rests on shares "
+                "correct is biased: keep the first generation of each prompt, or take mu_law of "
+                "hb.difficulty.fit; where generations failed, score the failures as wrong if they "
+                "are; where k was set in advance by difficulty, means and standard errors stand"
+            ),
         )
 
 

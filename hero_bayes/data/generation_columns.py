@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,8 @@ LAID_OUT = 0.2
 MIN_FREEDOM = 10
 #: In fewer prompts whole copies of all rows can be luck.
 MIN_COPIED = 10
+#: Longer values are texts, not the ids or times of records.
+LONGEST_ID = 64
 
 Codes = NDArray[np.int64]
 Rows = NDArray[np.bool_]
@@ -459,17 +461,21 @@ def _laid_out(codes: Codes, cell: Codes) -> bool:
 
 
 def refuse_copies(
-    frame: pd.DataFrame, scored: Rows, correct: Codes, model: Codes, cell: Codes
+    frame: pd.DataFrame,
+    said: Collection[str],
+    scored: Rows,
+    correct: Codes,
+    model: Codes,
+    cell: Codes,
 ) -> None:
     """Refuse rows that stand in the table twice, where no generation index says otherwise.
 
     Rows are copies beyond doubt where a column that never repeats elsewhere (a time, the id of a
-    record) repeats with them, and where all rows of a model come equally often, right and wrong
-    ones, on so many prompts that luck cannot do it.
+    record; no text, and not what was ``said``) repeats with them, and where all rows of a model
+    come equally often, right and wrong ones, on so many prompts that luck cannot do it.
     """
-    parts = [
-        _codes(frame[column])[0] for column in frame.columns if not _counts_rows(frame[column])
-    ]
+    columns = [column for column in frame.columns if not _counts_rows(frame[column])]
+    parts = [_codes(frame[column])[0] for column in columns]
     coded = pd.DataFrame(dict(enumerate([*parts, cell])))
     row, _ = pd.factorize(pd.MultiIndex.from_frame(coded))
     times = np.bincount(row)
@@ -478,8 +484,10 @@ def refuse_copies(
     copied = coded.duplicated().to_numpy()
     first = ~copied
     several = np.bincount(cell[first])[cell] > 1
-    for position in range(len(parts)):
+    for position, column in enumerate(columns):
         codes = coded[position].to_numpy()
+        if column in said or frame[column].astype(str).str.len().max() > LONGEST_ID:
+            continue
         apart = (first & several & (codes >= 0)).any()
         if apart and len(np.unique(codes[first])) == first.sum() and (codes[first] >= 0).all():
             _refuse_rows(copied, "drop the copies (frame.drop_duplicates())")

@@ -124,7 +124,8 @@ def _rows(
         left = _sorted(~scored, model, prompt, generation)
         fields["missing_generation"] = generations[generation[left]] if len(left) else None
     else:  # no index: the rows of a cell are sorted by what they hold
-        refuse_copies(frame, scored, correct, model, model * len(prompts) + prompt)
+        said = {roles[role] for role in ("answer", "answer_cluster") if role in roles}
+        refuse_copies(frame, said, scored, correct, model, model * len(prompts) + prompt)
         order = _sorted(scored, model, prompt, correct, *map(_ranks, texts.values()))
     cells, cell_idx = np.unique(model[order] * len(prompts) + prompt[order], return_inverse=True)
     ones = np.bincount(cell_idx, weights=correct[order], minlength=len(cells))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hero_bayes.data.findings import Findings
+    from hero_bayes.data.generation_checks import Stopping
 
 __all__ = ["Generations"]
 
@@ -242,6 +243,32 @@ class Generations:
     def p_hat(self) -> NDArray[np.float64]:
         """Share of correct generations of each cell."""
         return self.n_correct / self.k
+
+    @cached_property
+    def stopping(self) -> tuple["Stopping | None", ...]:
+        """Of each model, at what outcome the sampling of its prompts stopped, if at one."""
+        from hero_bayes.data.generation_checks import stopping_of
+
+        places = range(self.n_models)
+        return tuple(stopping_of(self, np.flatnonzero(self.model_idx == i)) for i in places)
+
+    @cached_property
+    def fair_share(self) -> NDArray[np.float64]:
+        """Share of correct generations of each cell, without one that ended the sampling.
+
+        Sampling until r generations are correct makes ``p_hat`` too large. The generations before
+        the last one could have come in any order, so their share is unbiased; the one generation
+        of a cell that ended at once is so too. Where sampling did not stop at an outcome this is
+        ``p_hat``.
+        """
+        share = self.p_hat.copy()
+        for place, rule in enumerate(self.stopping):
+            if rule is not None:
+                cells = np.flatnonzero(self.model_idx == place)[rule.ended]
+                correct, k = self.n_correct[cells], self.k[cells]
+                earlier = (correct - rule.last[rule.ended]) / np.maximum(k - 1, 1)
+                share[cells] = np.where(k > 1, earlier, correct)
+        return share
 
     def cells_of(self, model: str | None = None) -> NDArray[np.int64]:
         """Positions of the cells of one model, sorted by prompt.

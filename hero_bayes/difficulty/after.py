@@ -121,8 +121,8 @@ def free_scores(
 ) -> FloatArray:
     """Scores over new prompts (chain, draw, model) that rest on no law: see `score_draws`.
 
-    Observed shares, because draws of P(correct) are drawn towards the law's mean one prompt at a
-    time, and hold the luck of the generations once more.
+    Observed shares (`fair_share`), because draws of P(correct) are drawn towards the law's mean one
+    prompt at a time, and hold the luck of the generations once more.
     """
     unit, _ = units_of(generations)
     cells = [generations.cells_of(str(name)) for name in generations.models]
@@ -133,7 +133,7 @@ def free_scores(
                     f"all prompts of model {str(name)!r} are in one prompt group, which does not "
                     "show how groups differ; leave out prompt_group if its prompts are unrelated"
                 )
-    shares, units = [generations.p_hat[own] for own in cells], [unit[own] for own in cells]
+    shares, units = [generations.fair_share[own] for own in cells], [unit[own] for own in cells]
     return score_draws(shares, units, shape[0] * shape[1], rng).reshape(*shape, -1)
 
 
@@ -163,8 +163,9 @@ def law_check(
         ``distance`` of the law's mean from the law-free one, in sd of the latter; ``tail``, the
         share of replicas whose histogram of shares (0, ten bins, 1) is as far from the predicted
         one, by sum (o - e)^2 / (e + 1), as the observed: NaN with k = 1 throughout, where only the
-        mean is seen, and for related prompts, which differ more than replicas of unrelated ones;
-        ``units``, how many prompts (or groups) there are.
+        mean is seen, for related prompts, which differ more than replicas of unrelated ones, and
+        where sampling stopped at an outcome, which no replica does; ``units``, how many prompts (or
+        groups) there are.
     """
     unit, noun = units_of(generations)
     mean = {name: scores[name].mean(("chain", "draw")).to_numpy() for name in ("mu", "mu_law")}
@@ -174,7 +175,8 @@ def law_check(
     for place, name in enumerate(generations.models):
         cells = generations.cells_of(str(name))
         units.append(np.unique(unit[cells]).size)
-        if generations.prompt_group is None and generations.k[cells].max() > 1:
+        known = generations.prompt_group is None and generations.stopping[place] is None
+        if known and generations.k[cells].max() > 1:
             share = (
                 np.vstack([generations.n_correct[cells], drawn[:, cells]]) / generations.k[cells]
             )
@@ -227,7 +229,9 @@ def _groups(
         coords = {**own, "chain": chain, "draw": kept}
         groups.append(xr.Dataset({name: (("chain", "draw", dim), array)}, coords=coords))
     groups[0] = groups[0].assign(
-        n_correct=("cell", generations.n_correct), k=("cell", generations.k)
+        n_correct=("cell", generations.n_correct),
+        k=("cell", generations.k),
+        fair_share=("cell", generations.fair_share),
     )
     if generations.prompt_group is not None:
         group = np.array([str(g) for g in generations.prompt_group])

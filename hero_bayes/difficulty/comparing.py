@@ -11,8 +11,8 @@ from hero_bayes.data.identifiers import some
 from hero_bayes.difficulty.prompt_means import (
     check_prob,
     check_seed,
+    paired_variance,
     score_draws,
-    squared_error,
 )
 from hero_bayes.difficulty.reliability import NEW_PROMPTS, THESE_PROMPTS
 from hero_bayes.errors import DataError, Refusal
@@ -26,8 +26,12 @@ __all__ = ["compare"]
 FloatArray = NDArray[np.float64]
 
 #: Differences of shares that differ by less are equal.
-EQUAL, DIGITS = 1e-12, 9
+EQUAL = 1e-12
 EQUAL_REASON = "the differences are all equal: the two scores, unpaired, say how sure it is"
+STOPPED_REASON = (
+    "sampling stopped at an outcome: the generation that ended a prompt is left out, because it "
+    "biases shares correct"
+)
 #: Draws of a difference over new prompts, and of a score for its sd.
 DRAWS, FEWER = 4000, 1000
 
@@ -55,7 +59,8 @@ def compare(
         choice of prompts too): ``difference`` (model minus reference), ``sd``, ``lower``,
         ``upper``, ``probability_better`` (that the model is better than the reference),
         ``n_shared`` prompts, ``unpaired_sd``, what the difference would have if the prompts were
-        not shared, and ``reason`` where the scores of either model had to stand in.
+        not shared, and ``reason`` where the scores of either model had to stand in, or
+        generations are left out.
 
     Raises
     ------
@@ -75,7 +80,8 @@ def compare(
     degrees of freedom. The squared standard error says little where only a few prompts, c, have
     another difference than the rest: it is averaged, weights c^2 and 1, with that of two scores on
     prompts of their own, which stands in where all differences are equal. Between two runs of one
-    model, 95 % intervals leave out 0 in at most 6 % of rounds from three prompts on.
+    model, 95 % intervals leave out 0 in at most 6 % of rounds from three prompts on. Where sampling
+    stopped at an outcome, the share of a prompt is that of the generations before it.
 
     Examples
     --------
@@ -125,7 +131,7 @@ def compare(
                         "probability_better": float(better),
                         "n_shared": pair.own.shape[1],
                         "unpaired_sd": float(unpaired),
-                        "reason": EQUAL_REASON if estimand == NEW_PROMPTS and pair.equal else "",
+                        "reason": pair.reason if estimand == NEW_PROMPTS else "",
                     }
                 )
     return pd.DataFrame(rows)
@@ -140,9 +146,11 @@ class Pair:
     own, other : array (draw, prompt)
         Draws of P(correct).
     own_share, other_share : array (prompt)
-        Observed shares of correct generations.
+        Observed shares of correct generations, without those that ended the sampling.
     group : int64 array (prompt)
         Prompts of one group are resampled together.
+    stopped : bool
+        Whether sampling of either model stopped at an outcome.
     """
 
     own: FloatArray
@@ -150,6 +158,13 @@ class Pair:
     own_share: FloatArray
     other_share: FloatArray
     group: NDArray[np.int64]
+    stopped: bool = False
+
+    @property
+    def reason(self) -> str:
+        """What is unusual in the shares."""
+        told = ((STOPPED_REASON, self.stopped), (EQUAL_REASON, self.equal))
+        return "; ".join(text for text, holds in told if holds)
 
     @property
     def equal(self) -> bool:
@@ -171,15 +186,18 @@ def shared(prompts: xr.Dataset, model: str, reference: str) -> Pair:
             "comparison needs two"
         )
     draws = prompts["p_correct"].transpose("chain", "draw", "cell").to_numpy()
-    flat, share = (
+    flat, plain = (
         draws.reshape(-1, draws.shape[-1]),
         (prompts["n_correct"] / prompts["k"]).to_numpy(),
     )
+    # Fits of earlier versions lack the fair shares.
+    share = prompts["fair_share"].to_numpy() if "fair_share" in prompts else plain
     here, there = cells[0][first], cells[1][second]
     group = np.arange(both.size)
     if "cell_group" in prompts.coords:
         group = np.unique(prompts["cell_group"].to_numpy()[here], return_inverse=True)[1]
-    return Pair(flat[:, here], flat[:, there], share[here], share[there], group)
+    stopped = any(bool((share[own] != plain[own]).any()) for own in cells)
+    return Pair(flat[:, here], flat[:, there], share[here], share[there], group, stopped)
 
 
 def averaged(pair: Pair) -> tuple[FloatArray, float]:
@@ -196,9 +214,6 @@ def on_new_prompts(pair: Pair, rng: np.random.Generator) -> tuple[FloatArray, fl
     apart = [score_draws([s], [pair.group], FEWER, rng) for s in (pair.own_share, pair.other_share)]
     unpaired = float(sum(scores.var(ddof=1) for scores in apart))
     share = pair.own_share - pair.other_share
-    of_unit = np.bincount(pair.group, share) / np.bincount(pair.group)
-    _, ties = np.unique(np.round(of_unit, DIGITS), return_counts=True)
-    weight = float((n_units - ties.max()) ** 2)
-    variance = (weight * squared_error(share, pair.group) + unpaired) / (weight + 1.0)
+    variance = paired_variance(share, pair.group, unpaired)
     draws = share.mean() + np.sqrt(variance) * rng.standard_t(n_units - 1, DRAWS)
     return np.clip(draws, -1.0, 1.0), unpaired**0.5

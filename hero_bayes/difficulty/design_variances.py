@@ -14,18 +14,20 @@ from hero_bayes.difficulty.prompt_means import (
     Floats,
     as_generations,
     group_codes,
+    refuse_stopped,
     squared_error,
     within_variance,
 )
 from hero_bayes.difficulty.score_moments import Moments, moments
 from hero_bayes.errors import DataError, Refusal
 
-__all__ = ["Variances", "variances"]
+__all__ = ["Variances", "bootstrap", "variances"]
 
 #: Draws of the Bayesian bootstrap over prompts.
 DRAWS = 1000
 #: The part of sigma^2 that may rest on the noise of prompts with one generation.
 BORROWED = 0.5
+FROM_FIT = "plan from a fit: plan(hb.difficulty.fit(generations), ...)"
 ONE_EACH = (
     "sigma is unknown with one generation per prompt, so designs with other k cannot be "
     "planned; ask for k=1, or generate some prompts at least twice"
@@ -104,9 +106,10 @@ def variances(
         return _from_moments(source)
     if not isinstance(source, xr.DataTree):
         generations = as_generations(source)
+        refuse_stopped(generations, generations.cells_of(model), FROM_FIT)
         point = _from_moments(moments(generations, model))
         return replace(
-            point, draws=_bootstrap(generations, generations.cells_of(model), random_seed)
+            point, draws=bootstrap(generations, generations.cells_of(model), random_seed)
         )
     by_model = laws(source)
     refuse_groups(source)
@@ -138,7 +141,7 @@ def _from_moments(found: Moments) -> Variances:
     if n < 2:
         raise Refusal("one prompt does not show how prompts differ; plan from at least two")
     if found.mu in (0.0, 1.0):
-        remedy = "plan from a fit: plan(hb.difficulty.fit(generations), ...)"
+        remedy = FROM_FIT
         if found.clustered:
             remedy = "plan from generations that are not all alike"
         raise Refusal(
@@ -146,6 +149,8 @@ def _from_moments(found: Moments) -> Variances:
             f"prompts differ; {remedy}"
         )
     if not np.isfinite(found.standard_error):
+        raise Refusal(f"nothing to plan from: {found.reason}")
+    if not found.identified and found.k[1] > 1:
         raise Refusal(f"nothing to plan from: {found.reason}")
     borrowed = found.borrowed > BORROWED * max(found.sigma_squared, 0.0)
     if borrowed or not found.identified:
@@ -175,7 +180,7 @@ def _split[Values: (float, Floats)](
     return (between if clustered is None else np.maximum(clustered, 0.0)), within
 
 
-def _bootstrap(generations: Generations, cells: Codes, random_seed: int) -> tuple[Floats, Floats]:
+def bootstrap(generations: Generations, cells: Codes, random_seed: int) -> tuple[Floats, Floats]:
     """Draws of b and w by the Bayesian bootstrap: Dirichlet weights on prompts (or groups).
 
     A weighted variance is short of the sample variance on average, which is put back. sigma^2 is

@@ -85,7 +85,8 @@ def difference_moments(
     Notes
     -----
     With d_i the difference of the two means of prompt i, the squared standard error is the sample
-    variance of d_i over n, or its form for groups of prompts as in `moments`.
+    variance of d_i over n, or its form for groups of prompts as in `moments`. Where sampling
+    stopped at an outcome, the generation that ended a prompt is left out.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def difference_moments(
             f"{names[0]!r} and {names[1]!r} share no prompt: a paired difference needs both models "
             "on the same prompts; compare the intervals of their moments instead"
         )
-    p_hat, p_reference = data.p_hat[first[a]], data.p_hat[second[b]]
+    p_hat, p_reference = data.fair_share[first[a]], data.fair_share[second[b]]
     group, clustered = group_codes(data, first[a]), data.prompt_group is not None
     squared, reason = reasoned_error(p_hat - p_reference, group, clustered, True)
     return DifferenceMoments(

@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from hero_bayes.data.generation_tables import NO_MODEL
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of
 from hero_bayes.difficulty.prompt_means import (
+    ALONE,
     Codes,
     as_generations,
     check_prob,
     group_codes,
-    mean_over_prompts,
+    paired_variance,
     squared_error,
 )
 from hero_bayes.errors import DataError, Refusal
@@ -110,8 +112,10 @@ def greedy_against_sampled(
     A greedy answer is right or wrong, so its score has standard error sqrt(mu (1 - mu) / n); with
     repeated greedy answers or related prompts it is that of the mean over prompts (groups). The
     difference has standard error sd(g_i - p-hat_i) / sqrt(n) over prompts: the same prompts are
-    hard for both, so it is smaller than the two scores suggest. The interval is Wilson's for
-    (1 + difference) / 2, so that it stays within -1 and 1 and has some width at no difference.
+    hard for both, so it is smaller than the two scores suggest. The interval is Student's t over
+    prompts (groups), within -1 and 1. Where only c of them differ otherwise than the rest, the
+    squared error is averaged, weights c^2 and 1, with that of two scores on prompts of their own,
+    at least that of one prompt's weight, so that equal answers leave an interval too.
 
     Examples
     --------
@@ -140,9 +144,17 @@ def greedy_against_sampled(
     group = group_codes(sampled, mine)
     if sampled.prompt_group is None:
         group = group_codes(greedy, theirs)
-    g, p_hat = greedy.p_hat[theirs], sampled.p_hat[mine]
-    pair = mean_over_prompts((1.0 + g - p_hat) / 2.0, group, prob)
-    once = bool((greedy.k[theirs] == 1).all()) and int(group.max()) + 1 == n
+    g, p_hat = greedy.p_hat[theirs], sampled.fair_share[mine]
+    difference = float(g.mean() - p_hat.mean())
+    low, high, n_groups, reason = -1.0, 1.0, int(group.max()) + 1, ""
+    if n_groups < 2:
+        reason = f"one {'prompt' if n == 1 else 'group of prompts'}: {ALONE}"
+    else:
+        apart = max(squared_error(g, group) + squared_error(p_hat, group), 1.0 / n_groups**2)
+        error = paired_variance(g - p_hat, group, apart) ** 0.5
+        half = float(stats.t.ppf(0.5 + prob / 2.0, n_groups - 1)) * error
+        low, high = max(difference - half, -1.0), min(difference + half, 1.0)
+    once = bool((greedy.k[theirs] == 1).all()) and n_groups == n
     squared = g.mean() * (1.0 - g.mean()) / n if once else squared_error(g, group)
     return GreedyComparison(
         model=name,
@@ -150,15 +162,15 @@ def greedy_against_sampled(
         greedy_se=float(squared**0.5),
         sampled=float(p_hat.mean()),
         sampled_se=squared_error(p_hat, group) ** 0.5,
-        difference=float(g.mean() - p_hat.mean()),
-        standard_error=2.0 * pair.standard_error,
-        low=2.0 * pair.low - 1.0,
-        high=2.0 * pair.high - 1.0,
+        difference=difference,
+        standard_error=squared_error(g - p_hat, group) ** 0.5,
+        low=low,
+        high=high,
         prob=prob,
         n_prompts=n,
         only_sampled=len(sampled_cells) - n,
         only_greedy=len(greedy_cells) - n,
-        reason=pair.reason,
+        reason=reason,
     )
 
 

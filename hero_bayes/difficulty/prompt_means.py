@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from hero_bayes.data.generations import Generations
+from hero_bayes.errors import Refusal
 
 __all__ = [
+    "ALONE",
     "PromptMean",
     "as_generations",
     "check_prob",
     "check_seed",
     "group_codes",
     "mean_over_prompts",
+    "paired_variance",
+    "refuse_stopped",
     "score_draws",
     "squared_error",
     "whole_numbers",
@@ -33,6 +37,12 @@ Codes = NDArray[np.int64]
 MOST = 10**12
 #: Normal variates held at once, and how little equal means differ.
 AT_ONCE, EQUAL = 5_000_000, 1e-12
+#: What one prompt leaves unknown.
+ALONE = "nothing shows how prompts differ, so there is no standard error"
+#: Prompts away from 0 (or from 1) that weigh as much as the largest variance there can be.
+FEW_AWAY = 3
+#: Digits to which differences of shares are told apart.
+DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,17 @@ def group_codes(generations: Generations, cells: Codes) -> Codes:
     if generations.prompt_group is None:
         return np.unique(prompt, return_inverse=True)[1].astype(np.int64)
     return pd.factorize(generations.prompt_group[prompt])[0].astype(np.int64)
+
+
+def refuse_stopped(generations: Generations, cells: Codes, remedy: str) -> None:
+    """Refuse a model whose sampling stopped at an outcome, where all its counts are needed."""
+    model = int(generations.model_idx[cells[0]])
+    rule = generations.stopping[model]
+    if rule is not None:
+        raise Refusal(
+            f"sampling of {str(generations.models[model])!r} stopped once {rule.when}, so its "
+            f"counts are not those of a k set beforehand; {remedy}"
+        )
 
 
 def within_variance(n_correct: Codes, k: Codes) -> Floats:
@@ -179,7 +200,7 @@ def mean_over_prompts(values: Floats, group: Codes, prob: float = 0.95) -> Promp
     -----
     Wilson's interval with G - 1 degrees of freedom for the effective number of prompts
     m = value (1 - value) / SE^2. The sample variance says little where few prompts are away from 0
-    (or 1), so 1/m is averaged with 1/G, weights d and 1, where d is the number of groups above 0 or
+    (or 1), so 1/m is averaged with 1/G, weights d and 3, where d is the number of groups above 0 or
     of those below 1, whichever is less. At 0 % and 100 % m = G.
     """
     value = float(values.mean())
@@ -187,16 +208,29 @@ def mean_over_prompts(values: Floats, group: Codes, prob: float = 0.95) -> Promp
     n_groups = int(group.max()) + 1
     if n_groups < 2:
         what = "one prompt" if len(values) == 1 else "one group of prompts"
-        reason = f"{what}: nothing shows how prompts differ, so there is no standard error"
+        reason = f"{what}: {ALONE}"
         return PromptMean(value, float("nan"), 0.0, 1.0, reason)
     by_group = np.bincount(group, weights=values) / np.bincount(group)
     away = int(min((by_group > 0.0).sum(), (by_group < 1.0).sum()))
     inverse = 1.0 / n_groups
     if away and 0.0 < value < 1.0:
-        inverse = (away * variance / (value * (1.0 - value)) + inverse) / (away + 1)
+        estimate = variance / (value * (1.0 - value))
+        inverse = (away * estimate + FEW_AWAY * inverse) / (away + FEW_AWAY)
     quantile = float(stats.t.ppf(0.5 + prob / 2.0, n_groups - 1))
     low, high = _wilson(value, inverse * quantile**2)
     return PromptMean(value, variance**0.5, low, high)
+
+
+def paired_variance(differences: Floats, group: Codes, unpaired: float) -> float:
+    """Squared standard error of a mean difference over two groups of prompts or more.
+
+    Their own says little where only a few of them, c, differ from the rest: it is averaged, weights
+    c^2 and 1, with that of two means on prompts of their own.
+    """
+    of_group = np.bincount(group, weights=differences) / np.bincount(group)
+    _, ties = np.unique(np.round(of_group, DIGITS), return_counts=True)
+    weight = float((len(of_group) - ties.max()) ** 2)
+    return (weight * squared_error(differences, group) + unpaired) / (weight + 1.0)
 
 
 def score_draws(

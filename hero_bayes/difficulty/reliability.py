@@ -16,6 +16,7 @@ from hero_bayes.difficulty.prompt_means import (
     check_prob,
     group_codes,
     mean_over_prompts,
+    refuse_stopped,
     whole_numbers,
 )
 from hero_bayes.errors import Refusal
@@ -28,6 +29,7 @@ THESE_PROMPTS = "these prompts"
 
 #: What is told where no k is asked for.
 SIZES = (1, 2, 5, 10)
+FIT = "pass a fit: pass_at_k(hb.difficulty.fit(generations))"
 MEASURES = ("pass_at_k", "pass_all_k")
 PARTS = ("", "_se", "_low", "_high")
 
@@ -63,7 +65,8 @@ def pass_at_k(
     Raises
     ------
     Refusal
-        If some prompts have fewer than k generations, or the prompts of a fit come in groups.
+        If some prompts have fewer than k generations, sampling stopped at an outcome and k > 1, or
+        the prompts of a fit come in groups.
     DataError
         If the source is neither generations (or a table of them) nor such a fit.
 
@@ -71,6 +74,7 @@ def pass_at_k(
     -----
     With c of n generations correct, C(n-c, k) / C(n, k) is the chance that k drawn without
     replacement are all wrong, and unbiased for (1 - p)^k [1]_; likewise C(c, k) / C(n, k) for p^k.
+    Where sampling stopped at an outcome, counts give k = 1 alone, from the generations before it.
     The standard error is that of the mean over prompts (over groups of related prompts where the
     table has them). Of a fit: E[p^k] is prod_{j<k} (a + j) / (a + b + j) for p ~ Beta(a, b), and by
     quadrature for a logit-normal.
@@ -107,8 +111,11 @@ def _from_counts(
     for model in map(str, generations.models):
         cells = generations.cells_of(model)
         correct, k = generations.n_correct[cells], generations.k[cells]
-        least = int(k.min())
+        rule = generations.stopping[int(generations.model_idx[cells[0]])]
+        least = int(k.min()) if rule is None else 1
         held = tuple(size for size in sizes if size <= least) if as_held else sizes
+        if held != (1,):
+            refuse_stopped(generations, cells, f"ask for k = 1, or {FIT}")
         _check_enough(model, k, held, generations.prompt_group is None)
         group = group_codes(generations, cells)
         for size in held:
@@ -119,6 +126,8 @@ def _from_counts(
                 "n_prompts": len(cells),
             }
             shares = (1.0 - _subset_share(k - correct, k, size), _subset_share(correct, k, size))
+            if rule is not None:
+                shares = (generations.fair_share[cells],) * 2
             for name, share in zip(MEASURES, shares, strict=True):
                 mean = mean_over_prompts(share, group, prob)
                 numbers = (mean.value, mean.standard_error, mean.low, mean.high)
@@ -126,6 +135,8 @@ def _from_counts(
                 row["reason"] = mean.reason
             if size == held[-1] < sizes[-1]:
                 end = f"k up to {size}: some prompt has {number_of(least, 'generation')}"
+                if rule is not None:
+                    end = f"k = 1 alone: sampling stopped once {rule.when}; a fit knows more"
                 row["reason"] = "; ".join(filter(None, (mean.reason, end)))
             rows.append(row)
     return rows
@@ -134,7 +145,7 @@ def _from_counts(
 def _check_enough(model: str, k: NDArray[np.int64], sizes: tuple[int, ...], by_fit: bool) -> None:
     short = int((k < sizes[-1]).sum())
     if short:
-        fit = ", or pass a fit: pass_at_k(hb.difficulty.fit(generations))" if by_fit else ""
+        fit = f", or {FIT}" if by_fit else ""
         raise Refusal(
             f"k = {sizes[-1]} needs {sizes[-1]} generations of every prompt, but "
             f"{short:,} of {number_of(len(k), 'prompt')} of model {model!r} have fewer (the least "

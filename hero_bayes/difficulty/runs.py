@@ -13,6 +13,7 @@ from hero_bayes.data.identifiers import number_of, read_ids, shared_coordinate
 from hero_bayes.difficulty.prompt_means import (
     as_generations,
     check_seed,
+    refuse_stopped,
     whole_numbers,
     within_variance,
 )
@@ -226,6 +227,7 @@ def _rows_of(generations: Generations, model: str | None) -> _Rows:
             "no column run: the generation index is not a run; if generation j really was one run "
             "over all prompts, read the table with columns={'run': 'generation'}"
         )
+    refuse_stopped(generations, cells, "the last generations are no draw; fix k in advance")
     mine = np.isin(generations.cell_idx, cells)
     nameless = sum(name is None for name in generations.run[mine])
     if nameless:

@@ -140,7 +140,9 @@ def moments(generations: Generations | pd.DataFrame, model: str | None = None) -
       p_hat_i (1 - p_hat_i) / (k_i - 1), and for prompts with one generation the mean over the
       others of p_hat_i (1 - p_hat_i) k_i / (k_i - 1), at most what their own share correct
       allows, and ``reason`` says so. The first kind assumes nothing on k_i; the
-      second that prompts with one generation are like the others;
+      second that prompts with one generation are like the others. Where sampling stopped at an
+      outcome (``informative_k``) neither holds: p_hat_i is then the share of the generations before
+      it, which is unbiased, and sigma is not identified;
     - between = sigma^2 / n and within = s2 / n - sigma^2 / n, which for equal k estimates
       (mu - mu^2 - sigma^2) / (n k) (Lemma 2.1 of [1]_).
 
@@ -165,12 +167,19 @@ def moments(generations: Generations | pd.DataFrame, model: str | None = None) -
     """
     data = as_generations(generations)
     cells = data.cells_of(model)
-    p_hat, k = data.p_hat[cells], data.k[cells]
+    p_hat, k = data.fair_share[cells], data.k[cells]
+    rule = data.stopping[data.model_idx[cells[0]]]
     group, clustered = group_codes(data, cells), data.prompt_group is not None
     n = len(p_hat)
     mu = mean_of(p_hat)
     squared, why_error = reasoned_error(p_hat, group, clustered)
     sigma_squared, borrowed, why_sigma = spread(data.n_correct[cells], k)
+    if rule is not None:
+        sigma_squared, borrowed = math.nan, 0.0
+        why_sigma = (
+            f"sampling stopped once {rule.when}: mu leaves out the generation that ended a prompt, "
+            "and sigma is not identified without a law (hb.difficulty.fit)"
+        )
     once, why_borrowed = int((k == 1).sum()), ""
     if borrowed > 0.0:
         why_borrowed = (

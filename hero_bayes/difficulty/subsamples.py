@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from scipy import special
 
 from hero_bayes.data.generations import Generations
 from hero_bayes.data.identifiers import number_of
+from hero_bayes.difficulty.design_variances import bootstrap
 from hero_bayes.difficulty.prompt_means import (
     Codes,
     Floats,
@@ -17,6 +19,7 @@ from hero_bayes.difficulty.prompt_means import (
     check_prob,
     check_seed,
     group_codes,
+    refuse_stopped,
     squared_error,
     whole_numbers,
     within_variance,
@@ -24,6 +27,9 @@ from hero_bayes.difficulty.prompt_means import (
 from hero_bayes.errors import DataError, Refusal
 
 __all__ = ["Enough", "enough", "k_curve"]
+
+#: Columns with the interval of the noise.
+NOISE = ("noise_low", "noise_high")
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,9 @@ class Enough:
         Generations per prompt; 0 if no k is enough.
     standard_error, floor : float
         The standard error with that k, and with endless generations.
+    low, high : float
+        Interval of k over new prompts like these, as sure as the table's; infinite where no k may
+        be enough.
     sentence : str
         The result in words.
     """
@@ -44,6 +53,8 @@ class Enough:
     standard_error: float
     floor: float
     sentence: str
+    low: float
+    high: float
 
     def __str__(self) -> str:
         return self.sentence
@@ -82,12 +93,15 @@ def k_curve(
         of the mean squared standard error over subsamples) with its Monte-Carlo error ``mc_error``
         (from `repeats`); ``interval_width`` (normal); ``floor``, the standard error with endless
         generations; ``precision_share`` = floor^2 / standard_error^2, the share of the precision
-        of endless generations; ``reason`` why something is NaN.
+        of endless generations; ``noise_low`` and ``noise_high``, interval of the luck of one
+        generation in squared standard errors of endless ones (infinite where prompts may be alike);
+        ``reason`` why something is NaN.
 
     Raises
     ------
     Refusal
-        If no prompt has two generations, or there is one prompt (or group).
+        If no prompt has two generations, there is one prompt (or group), or sampling stopped at an
+        outcome.
 
     Notes
     -----
@@ -95,6 +109,8 @@ def k_curve(
     w = mu - mu^2 - sigma^2. It is also the exact expectation of the subsampled squared standard
     error: a subsample of k out of K has a mean with variance p-hat (1 - p-hat) (K - k) / (k (K -
     1)) about p-hat, and s^2 of the subsamples is on average that of p-hat plus the mean of these.
+    The interval of the noise, (squared standard error of k = 1 less floor^2) / floor^2, resamples
+    prompts (groups) by the Bayesian bootstrap.
 
     References
     ----------
@@ -115,6 +131,7 @@ def k_curve(
     (repeats,) = whole_numbers(repeats, "repeats")
     generations = as_generations(generations)
     cells = generations.cells_of(model)
+    refuse_stopped(generations, cells, "best_k(hb.difficulty.fit(generations), ...) knows better")
     counts = (generations.n_correct[cells], generations.k[cells])
     group = group_codes(generations, cells)
     if not counts[1].max() > 1:
@@ -125,6 +142,7 @@ def k_curve(
     if group.max() < 1:
         raise Refusal("there is one prompt (or prompt group): two are needed for a standard error")
     rng = np.random.default_rng(random_seed)
+    noise = _noise_interval(generations, cells, prob, random_seed)
     floor = max(expected_squared_error(*counts, group, np.inf), 0.0)
     rows = []
     for size in sizes:
@@ -138,6 +156,8 @@ def k_curve(
                 "mc_error": mc_error,
                 "interval_width": 2.0 * float(special.ndtri(0.5 + prob / 2.0)) * error,
                 "floor": floor**0.5,
+                "noise_low": noise[0],
+                "noise_high": noise[1],
                 "precision_share": floor / error**2 if error > 0.0 else float("nan"),
                 "reason": reason if error > 0.0 else "no prompt differs from another",
             }
@@ -170,12 +190,15 @@ def enough(table: pd.DataFrame, tolerance: float = 0.1) -> Enough:
     Examples
     --------
     >>> counts = pd.DataFrame({"prompt": range(6), "n_correct": [0, 1, 2, 3, 4, 4], "k": 4})
-    >>> print(enough(k_curve(counts)))
-    6 generations per prompt bring the standard error to 0.1608, within 10 % of its floor of 0.1483.
+    >>> print(enough(k_curve(counts)))  # doctest: +NORMALIZE_WHITESPACE
+    6 generations per prompt bring the standard error to 0.1608, within 10 % of its floor of 0.1483;
+    other prompts like these may need 1 to 61.
     """
     if not 0.0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be positive, got {tolerance!r}")
-    known = isinstance(table, pd.DataFrame) and {"k", "standard_error", "floor"} <= set(table)
+    known = isinstance(table, pd.DataFrame) and {"k", "standard_error", "floor", *NOISE} <= set(
+        table
+    )
     if not known or not len(table):
         raise DataError("enough needs the table that k_curve returned, with at least one row")
     first = table.iloc[0]
@@ -186,15 +209,41 @@ def enough(table: pd.DataFrame, tolerance: float = 0.1) -> Enough:
             "Prompts do not visibly differ, so every further generation helps as much as a prompt: "
             "no k is enough."
         )
-        return Enough(0, 0.0, 0.0, text)
+        return Enough(0, 0.0, 0.0, text, *_limits(first, tolerance))
     limit = (1.0 + tolerance) * floor
     k = max(1, int(np.ceil(falling / (limit**2 - floor**2) - 1e-9)))
+    low, high = _limits(first, tolerance)
+    low, high = min(low, k), max(high, k)
     error = float((floor**2 + falling / k) ** 0.5)
     text = (
         f"{number_of(k, 'generation')} per prompt {'brings' if k == 1 else 'bring'} the standard "
-        f"error to {error:.4g}, within {100 * tolerance:g} % of its floor of {floor:.4g}."
+        f"error to {error:.4g}, within {100 * tolerance:g} % of its floor of {floor:.4g}; "
     )
-    return Enough(k, error, floor, text)
+    text += (
+        f"other prompts like these may need {low:,.0f} to {high:,.0f}."
+        if np.isfinite(high)
+        else f"other prompts like these may need {low:,.0f} or more, without a limit."
+    )
+    return Enough(k, error, floor, text, low, high)
+
+
+def _limits(row: "pd.Series[Any]", tolerance: float) -> tuple[float, float]:
+    """Limits of the k that is enough."""
+    part = (1.0 + tolerance) ** 2 - 1.0
+    low, high = (max(1.0, np.ceil(float(row[name]) / part - 1e-9)) for name in NOISE)
+    return float(low), float(high)
+
+
+def _noise_interval(
+    generations: Generations, cells: Codes, prob: float, random_seed: int
+) -> tuple[float, float]:
+    """Interval of within over between variance."""
+    between, within = bootstrap(generations, cells, random_seed)
+    ratio = np.full(len(between), np.inf)
+    np.divide(np.maximum(within, 0.0), between, out=ratio, where=between > 0.0)
+    tails = [(1.0 - prob) / 2.0, (1.0 + prob) / 2.0]
+    low, high = np.quantile(ratio, tails, method="closest_observation")
+    return float(low), float(high)
 
 
 def expected_squared_error(n_correct: Codes, k: Codes, group: Codes, size: float) -> float:

@@ -195,3 +195,120 @@ def test_models_on_different_prompts():
     (finding,) = Generations.from_frame(table).findings
     assert finding.code == "models_on_different_prompts"
     assert "the 2 models share 2 of 4 prompts" in finding.message
+
+
+def until_agreement(answers, votes):
+    """Which generations are made if sampling stops once an answer was given ``votes`` times."""
+    kept = np.ones(answers.shape, dtype=bool)
+    for row, given in enumerate(answers):
+        for place in range(len(given)):
+            if (given[: place + 1] == given[place]).sum() == votes:
+                kept[row, place + 1 :] = False
+                break
+    return kept
+
+
+def answered(rng, n=300, k=10, concentration=1.0):
+    """Answers 0 (right), 1 ... 3, with a law of its own for each prompt."""
+    law = rng.dirichlet([2 * concentration, *[concentration] * 3], n)
+    return (rng.random((n, k, 1)) > law.cumsum(axis=1)[:, None, :]).sum(axis=2)
+
+
+@pytest.mark.parametrize("votes", [2, 3, 4])
+@pytest.mark.parametrize("with_answers", [True, False])
+def test_stopping_at_agreement_is_found(votes, with_answers):
+    rng = np.random.default_rng(votes)
+    answers = answered(rng) if with_answers else rng.integers(0, 2, (300, 10))
+    kept = until_agreement(answers, votes)
+    table = table_of(answers == 0, kept)
+    if with_answers:
+        table["answer"] = answers[kept].astype(str)
+    found = Generations.from_frame(table)
+    assert generation_checks.agreement_p_value(found, np.arange(300)) < 1e-6
+    (finding,) = (f for f in found.findings if f.code == "informative_k")
+    assert "of all last ones give the prompt's most frequent answer" in finding.message
+
+
+@pytest.mark.parametrize("pattern", [truncated, at_random, "by difficulty"])
+def test_agreement_alarms_rarely_where_k_was_set_beforehand(pattern):
+    values = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        law = rng.dirichlet([1.0, 0.5, 0.5, 0.5], 80)
+        answers = (rng.random((80, 8, 1)) > law.cumsum(axis=1)[:, None, :]).sum(axis=2)
+        if pattern == "by difficulty":
+            kept = np.arange(8) < 2 + np.round(6 * (1 - law.max(axis=1)))[:, None]
+        else:
+            kept = pattern(rng, answers)
+        table = table_of(answers == 0, kept).assign(answer=answers[kept].astype(str))
+        found = Generations.from_frame(table)
+        values.append(generation_checks.agreement_p_value(found, np.arange(80)))
+    for level in (0.01, 0.05, 0.2):
+        assert np.sum(np.array(values) <= level) <= binom.ppf(1 - 1e-4, len(values), level)
+
+
+def until(votes, which):
+    """Counts of sampling that stopped once so many were right, wrong, or of either."""
+
+    def counts(rng, p, k):
+        y = rng.random((len(p), k)) < p[:, None]
+        right, wrong = y.cumsum(axis=1), (~y).cumsum(axis=1)
+        seen = {"right": right, "wrong": wrong, "either": np.maximum(right, wrong)}[which]
+        kept = np.ones_like(y)
+        kept[:, 1:] = seen[:, :-1] < votes
+        return pd.DataFrame(
+            {"prompt": range(len(p)), "n_correct": (y & kept).sum(axis=1), "k": kept.sum(axis=1)}
+        )
+
+    return counts
+
+
+RULES = [(1, "right"), (2, "right"), (1, "wrong"), (3, "wrong"), (2, "either"), (4, "either")]
+
+
+@pytest.mark.parametrize(("votes", "which"), RULES)
+def test_shares_are_fair_where_sampling_stopped_at_an_outcome(votes, which):
+    p = np.random.default_rng(1).beta(0.8, 0.8, 4000)
+    found = Generations.from_frame(until(votes, which)(np.random.default_rng(2), p, 9))
+    assert found.stopping[0] is not None
+    (finding,) = found.findings
+    assert "sampling stopped once" in finding.message
+    p = p[found.prompts[found.prompt_idx].astype(int)]
+    off = found.fair_share - p
+    assert abs(off.mean()) < 4 * off.std() / 4000**0.5
+    biased = found.p_hat - p
+    assert which == "either" or abs(biased.mean()) > 6 * biased.std() / 4000**0.5
+    near = p > 0.7  # agreement hardly biases the mean of all, but that of the easy ones
+    assert abs(off[near].mean()) < 4 * off[near].std() / near.sum() ** 0.5
+
+
+@pytest.mark.parametrize("votes", [2, 3])
+def test_shares_are_fair_where_answers_agreed(votes):
+    rng = np.random.default_rng(votes)
+    law = rng.dirichlet([2.0, 1.0, 1.0, 1.0], 1500)
+    answers = (rng.random((1500, 10, 1)) > law.cumsum(axis=1)[:, None, :]).sum(axis=2)
+    kept = until_agreement(answers, votes)
+    found = Generations.from_frame(table_of(answers == 0, kept).assign(answer=answers[kept]))
+    assert "gave one answer" in found.stopping[0].when
+    off = found.fair_share - law[found.prompts[found.prompt_idx].astype(int), 0]
+    assert abs(off.mean()) < 4 * off.std() / 1500**0.5
+
+
+def designs(rng, p):
+    """Numbers of generations that were set before any outcome was seen."""
+    yield rng.integers(1, 9, p.size)
+    yield np.where(p < 0.5, 8, 4)
+    yield np.where(rng.random(p.size) < 0.3, 2, 3)
+    yield np.where(p > 0.9, 2, 3)
+    yield 1 + rng.binomial(7, 1 - p)
+    yield np.where(rng.random(p.size) < 0.1, 4, 5)
+
+
+@pytest.mark.parametrize("shape", [(0.5, 0.5), (5, 5), (20, 1), (1, 20), (0.05, 0.05)])
+def test_k_set_beforehand_does_not_look_like_stopping(shape):
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        p = rng.beta(*shape, 60)
+        for k in designs(rng, p):
+            table = pd.DataFrame({"prompt": range(60), "n_correct": rng.binomial(k, p), "k": k})
+            assert Generations.from_frame(table).stopping == (None,)

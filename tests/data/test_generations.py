@@ -699,3 +699,12 @@ def test_repeated_ids_name_the_columns_that_differ():
     )
     with pytest.raises(hb.DataError, match=r"not read and could: 'system'"):
         Generations.from_frame(frame)
+
+
+@pytest.mark.parametrize("column", ["answer", "answer_cluster", "response"])
+def test_texts_that_came_out_alike_once_are_no_copies(column):
+    texts = [f"the answer to question {n // 2} is, after long thought, {n} " * 2 for n in range(20)]
+    texts[7] = texts[6]
+    frame = pd.DataFrame({"prompt": np.arange(20) // 2, "correct": 1, column: texts})
+    frame.loc[:5, "correct"] = 0
+    assert Generations.from_frame(frame).n_generations == 20

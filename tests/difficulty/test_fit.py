@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import beta as beta_law
-from scipy.stats import kstest
+from scipy.stats import binom, kstest
 
 import hero_bayes as hb
 from hero_bayes.data.count_table import count_table
@@ -220,3 +220,78 @@ def test_recovers_published_shapes(alpha, beta):
     for name, value in truth.items():
         low, high = np.quantile(draws[name], [0.0005, 0.9995])
         assert low < value < high
+
+
+def stopping(seed, votes=0, n=100, k=10):
+    """The same model twice; "b" stops at its first correct answer, or at so many equal ones."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.8, 0.8, n)
+    parts = []
+    for model in "ab":
+        y = rng.random((n, k)) < p[:, None]
+        kept = np.ones_like(y)
+        if model == "b":
+            right, wrong = np.cumsum(y, axis=1), np.cumsum(~y, axis=1)
+            done = np.maximum(right, wrong) >= votes if votes else right >= 1
+            kept[:, 1:] = ~done[:, :-1]
+        counts = {"n_correct": (y & kept).sum(axis=1), "k": kept.sum(axis=1)}
+        parts.append(pd.DataFrame({"model": model, "prompt": range(n), **counts}))
+    return hb.difficulty.Generations.from_frame(pd.concat(parts))
+
+
+@pytest.mark.parametrize("votes", [0, 2, 3])
+def test_where_sampling_stopped_at_an_outcome_the_last_generation_is_left_out(votes):
+    data = stopping(1, votes)
+    fitted = hb.difficulty.fit(data, mode="laplace", random_seed=1, draws=200, progressbar=False)
+    table = hb.difficulty.compare(fitted).set_index("estimand")
+    (b,) = (data.cells_of(name) for name in "b")
+    right, k = data.n_correct[b], data.k[b]
+    last = (right >= votes) if votes else np.ones_like(k)
+    ended = np.maximum(right, k - right) == votes if votes else right == 1
+    fair = np.where(ended & (k > 1), (right - last) / np.maximum(k - 1, 1), right / k)
+    expected = fair.mean() - data.p_hat[data.cells_of("a")].mean()
+    row = table.loc["new prompts"]
+    assert row["difference"] == pytest.approx(expected, abs=4 * row["sd"] / 4000**0.5)
+    assert hb.difficulty.moments(data, "b").mu == pytest.approx(fair.mean(), abs=1e-12)
+    found = hb.difficulty.difference_moments(data, "b", "a")
+    assert found.difference == pytest.approx(expected, abs=1e-12)
+    assert "sampling stopped at an outcome" in row["reason"]
+    assert table.loc["these prompts", "reason"] == ""
+
+
+def test_what_needs_all_counts_is_refused_where_sampling_stopped_and_a_fit_answers():
+    data = stopping(1)
+    for answer in (
+        lambda: hb.difficulty.k_curve(data, model="b"),
+        lambda: hb.difficulty.plan(data, target_se=0.05, model="b"),
+        lambda: hb.difficulty.plan(hb.difficulty.moments(data, "b"), target_se=0.05),
+        lambda: hb.difficulty.pass_at_k(data.select(models="b"), k=2),
+    ):
+        with pytest.raises(hb.Refusal, match=r"sampling .*stopped once 1 generation of a prompt"):
+            answer()
+    found = hb.difficulty.moments(data, "b")
+    assert np.isnan([found.sigma, found.icc, found.within]).all()
+    assert "sampling stopped" in found.reason
+    passes = hb.difficulty.pass_at_k(data).set_index("model")
+    assert passes.loc["b", "pass_at_k"] == pytest.approx(found.mu, abs=1e-12)
+    assert "k = 1 alone" in passes.loc["b", "reason"]
+    fitted = hb.difficulty.fit(data, mode="laplace", random_seed=1, draws=200, progressbar=False)
+    assert hb.difficulty.pass_at_k(fitted, k=3)["pass_at_k"].notna().all()
+    assert len(hb.difficulty.plan(fitted, target_se=0.05, model="b"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("votes", [0, 3])
+def test_a_model_that_stops_early_is_as_good_as_itself(votes):
+    """90 % intervals of the difference of a model to itself, of which one stopped early."""
+    covered, differences, repeats = 0, [], 40
+    for seed in range(repeats):
+        fitted = hb.difficulty.fit(
+            stopping(seed, votes), mode="laplace", random_seed=1, draws=500, progressbar=False
+        )
+        row = hb.difficulty.compare(fitted, prob=0.9).iloc[0]
+        covered += row["lower"] <= 0 <= row["upper"]
+        differences.append(row["difference"])
+    # With a coverage of 0.9 fewer have a chance below 1e-3. Plain shares are off by 0.13 (votes 0).
+    assert covered >= binom.ppf(1e-3, repeats, 0.9)
+    assert abs(np.mean(differences)) < 0.02

@@ -145,3 +145,26 @@ def test_seeds():
     one, two, other = (k_curve(data, 2, random_seed=seed) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(one, two)
     assert one["subsampled"][0] != other["subsampled"][0]
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "true"), [(40, 5, 20), (100, 2, 5), (100, 10, 20), (300, 5, 60)]
+)
+def test_the_interval_of_enough_covers(n, k, true):
+    """Difficulty Beta(s / 2, s / 2): one generation's luck is s times the spread of prompts."""
+    rng, repeats, covered, inside = np.random.default_rng(n + k), 60, 0, 0
+    s = true * (1.1**2 - 1)
+    for _ in range(repeats):
+        data = from_counts(rng.binomial(k, rng.beta(s / 2, s / 2, n)), k)
+        found = enough(k_curve(data, 1, repeats=1, prob=0.9))
+        covered += found.low <= true <= found.high
+        inside += found.k == 0 or found.low <= found.k <= found.high
+    assert inside == repeats
+    # With a coverage of 0.85 or more fewer have a chance below 1e-3; a point covers in under 0.2.
+    assert covered >= stats.binom.ppf(1e-3, repeats, 0.85)
+
+
+def test_enough_says_where_no_k_may_be():
+    found = enough(k_curve(from_counts([1, 2, 2, 1, 3, 0], 4)))
+    assert found.high == np.inf
+    assert "without a limit" in found.sentence or found.k == 0

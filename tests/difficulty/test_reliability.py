@@ -202,3 +202,19 @@ def test_without_k_each_model_is_answered_as_far_as_it_holds():
     table = pass_at_k(counts)
     assert table.groupby("model")["k"].max().to_dict() == {"x": 2, "y": 10}
     assert table["reason"].iloc[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n", "size"),
+    [(2, 0.2, 200, 5), (2, 0.2, 300, 5), (2, 0.2, 100, 5), (1, 0.05, 100, 1), (20, 1, 50, 1)],
+)
+def test_interval_covers_near_the_edge(a, b, n, size):
+    rng, repeats, covered = np.random.default_rng(3), 2000, 0
+    truth = 1 - float(np.exp(special.betaln(a, b + size) - special.betaln(a, b)))
+    for _ in range(repeats):
+        wrong = rng.binomial(10, rng.beta(b, a, n))
+        passes = 1 - special.binom(wrong, size) / special.binom(10, size)
+        mean = mean_over_prompts(passes, np.arange(n))
+        covered += mean.low <= truth <= mean.high
+    # Fewer have a chance below 1e-3 where 93.5 % cover; by the sample variance alone 87 % may.
+    assert covered >= stats.binom.ppf(1e-3, repeats, 0.935)
