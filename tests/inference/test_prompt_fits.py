@@ -152,7 +152,7 @@ def test_perfect_judges_give_the_posterior_of_the_counts():
     )
     plain = hb.difficulty.fit(counts, random_seed=1, progressbar=False)["posterior"]
     draws = joint["posterior"]
-    for name, other in (("prevalence", "mu"), ("icc", "icc"), ("sigma", "sigma")):
+    for name, other in (("prevalence", "mu_law"), ("icc", "icc"), ("sigma", "sigma")):
         one, two = (d.to_numpy().ravel() for d in (draws[name], plain[other]))
         # Some 4,000 independent draws each: a mean is known to 0.016 sd, an sd to 1.1 %.
         assert abs(one.mean() - two.mean()) < 5 * np.sqrt(2) * 0.016 * two.std()
