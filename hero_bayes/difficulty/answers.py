@@ -2,6 +2,7 @@
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 
@@ -118,7 +119,9 @@ def _literal(text: str) -> str:
     if not text.startswith(LITERALS):
         return text
     try:
-        value = ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # r'\ ' in an answer is no fault of ours
+            value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
     return text if isinstance(value, set) else repr(value)

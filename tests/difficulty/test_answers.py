@@ -50,6 +50,7 @@ def long(answers, **columns):
         ("A", "[a]"),
         ("Paris", r"\text{paris}"),
         ("['a', 'b']", "['a','b']"),
+        (r"['a\ b']", r'["a\ b"]'),
     ],
 )
 def test_same_answer(one, other):
