@@ -204,8 +204,8 @@ def test_recovers_truth(name):
     if name == "families":
         true["family_loading"] = setting["family_loading"]
     draws = tree["posterior"].to_dataset()
-    # Of 600 and more draws, R-hat is below 1.05 unless chains disagree.
-    assert float(az.rhat(draws[list(true)]).to_array().max()) < 1.05
+    # Two chains of some 60 independent draws each have R-hat beyond 1.1 in 2e-4 of runs.
+    assert float(az.rhat(draws[list(true)]).to_array().max()) < 1.1
     assert (tree["sample_stats"]["diverging"].mean() < 0.01).item()
     for variable, value in true.items():
         # Some 200 independent draws know no 99.9 % interval; a normal law has 6e-5 beyond 4 sd.
