@@ -121,10 +121,11 @@ def _literal(text: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # r'\ ' in an answer is no fault of ours
-            value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+            tree = ast.parse(text, mode="eval")
+        ast.literal_eval(tree)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
-    return text if isinstance(value, set) else repr(value)
+    return ast.unparse(tree)
 
 
 def has_answers(generations: Generations) -> bool:

@@ -51,6 +51,7 @@ def long(answers, **columns):
         ("Paris", r"\text{paris}"),
         ("['a', 'b']", "['a','b']"),
         (r"['a\ b']", r'["a\ b"]'),
+        ("{'a': {'b', 1}}", '{"a":{"b",1}}'),
     ],
 )
 def test_same_answer(one, other):
