@@ -122,10 +122,12 @@ def _literal(text: str) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # r'\ ' in an answer is no fault of ours
             tree = ast.parse(text, mode="eval")
-        ast.literal_eval(tree)
+        value = ast.literal_eval(tree)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
-    return ast.unparse(tree)
+    # the order of a set is not that of its elements
+    unordered = any(isinstance(node, ast.Set) for node in ast.walk(tree))
+    return ast.unparse(tree) if unordered else repr(value)
 
 
 def has_answers(generations: Generations) -> bool:
